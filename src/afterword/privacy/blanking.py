@@ -39,7 +39,7 @@ def decomposed_letters(text: str) -> str:
     return _letters_with_positions(decomposed(text))[0]
 
 
-def blank_decomposed(text: str, spans: Iterable[Span]) -> str:
+def blank_decomposed_spans(text: str, spans: Iterable[Span]) -> str:
     """Return the text with `[forgotten]` in place of each span. The spans are ranges of `decomposed_letters(text)`."""
     return composed(_blank_spans_as_written(decomposed(text), spans))
 

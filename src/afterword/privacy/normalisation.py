@@ -120,7 +120,7 @@ def remove_invisible_characters(text: str) -> str:
     return "".join(
         character
         for index, character in enumerate(text)
-        if not is_invisible(character) or (character in _JOINERS and _joins(text, index))
+        if not is_invisible(character) or (character in _JOINERS and _is_needed_joiner(text, index))
     )
 
 
@@ -139,7 +139,7 @@ def is_invisible(character: str) -> bool:
     return character in _IGNORED or "\ufe00" <= character <= "\ufe0f" or "\U000e0000" <= character <= "\U000e0fff"
 
 
-def _joins(text: str, index: int) -> bool:
+def _is_needed_joiner(text: str, index: int) -> bool:
     """Return whether a joiner changes how the characters beside it are drawn."""
     before = next((text[place] for place in range(index - 1, max(index - 3, -1), -1) if text[place] != "\ufe0f"), "")
     after = text[index + 1 : index + 2]
@@ -205,14 +205,14 @@ def _emphasis_marks(text: str) -> Iterator[tuple[Span, Span]]:
         start, end = match.span()
         mark, before, after = match.group(), text[start - 1 : start], text[end : end + 1]
         opening = opened.get(mark)
-        is_closing = bool(before.strip()) and not _is_of_word(after)
+        is_closing = bool(before.strip()) and not _is_word_character(after)
         if opening and is_closing and start - opening[1] <= _LONGEST_EMPHASIS and "\n" not in text[opening[1] : start]:
             yield opened.pop(mark), (start, end)
-        elif after.strip() and not _is_of_word(before):
+        elif after.strip() and not _is_word_character(before):
             opened[mark] = start, end
 
 
-def _is_of_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     """Return whether a mark beside this character is inside a word, and no emphasis."""
     return character.isalnum() or character == "_"
 

@@ -44,8 +44,8 @@ def hide_off_record(turns: Sequence[Turn], markers: Markers, also_hidden: Collec
     tracker, shown = _OffRecordTracker(markers), list(turns)
     for index, turn in enumerate(turns):
         if turn.role not in (Role.SYSTEM, Role.MEMORY):
-            is_from_person, is_also_hidden = turn.role is Role.HUMAN, turn.number in also_hidden
-            placeholder = tracker.placeholder(turn.text, is_from_person=is_from_person, is_also_hidden=is_also_hidden)
+            is_person, is_also_hidden = turn.role is Role.HUMAN, turn.number in also_hidden
+            placeholder = tracker.next_placeholder(turn.text, is_person=is_person, is_also_hidden=is_also_hidden)
             if placeholder is not None and placeholder != turn.text:
                 shown[index] = replace(turn, text=placeholder)
     return tuple(shown)
@@ -85,9 +85,9 @@ class _OffRecordTracker:
         self._hidden_names: set[str] = set()
         self._open_words: set[str] = set()
 
-    def placeholder(self, text: str, *, is_from_person: bool, is_also_hidden: bool = False) -> str | None:
+    def next_placeholder(self, text: str, *, is_person: bool, is_also_hidden: bool = False) -> str | None:
         """Return the placeholder for the next turn, or None if it is on the record."""
-        if not is_from_person:
+        if not is_person:
             return HIDDEN if self._is_hidden_answer(text) else None
         change = RecordChange.THIS if is_also_hidden else self._markers.read(text)
         self._is_aside = change is RecordChange.THIS
@@ -165,9 +165,9 @@ class _StateHiding:
             if not _is_message(message):
                 yield message, None
                 continue
-            text, is_from_person = _message_text(message), self._is_from_person(message)
+            text, is_person = _message_text(message), self._is_from_person(message)
             is_also_hidden = bool(self._also_hidden) and composed(text) in self._also_hidden
-            placeholder = tracker.placeholder(text, is_from_person=is_from_person, is_also_hidden=is_also_hidden)
+            placeholder = tracker.next_placeholder(text, is_person=is_person, is_also_hidden=is_also_hidden)
             yield message, placeholder or (HIDDEN if message.get("id") in self._ids else None)
 
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:

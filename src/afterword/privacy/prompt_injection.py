@@ -33,11 +33,11 @@ _PRIVATE = (
 )
 
 
-def _any(*parts: str) -> re.Pattern[str]:
+def _compile_any(*parts: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE | re.MULTILINE)
 
 
-_PASTED = _any(
+_PASTED = _compile_any(
     # "ignore all previous instructions", not a person's "ignore my previous message"
     rf"\b(?:ignor|disregard|overrid|overrul|bypass|forget)\w* (?:(?!my\b|our\b)\w+ ){{0,3}}?{_FORMER} (?:\w+ )?"
     rf"{_RULES}\b",
@@ -70,10 +70,10 @@ _PASTED = _any(
 )
 """Forms of commands that no person uses about themselves. The text around a match is suspicious too."""
 
-_OBLIGING = _any(r"\byou (?:must|shall)\b")
+_OBLIGING = _compile_any(r"\byou (?:must|shall)\b")
 """Forms that people use to each other, but that never occur in a fact."""
 
-_COMMANDING = _any(
+_COMMANDING = _compile_any(
     r"^ ?(?:system|developer)(?: (?:prompt|message|note|override|instruction))?s? ?:",
     r"\byou (?:will|should|are to) (?:now|henceforth)\b",
     r"\byou are (?:now|henceforth|no longer) (?:an? |the |in |bound|required|allowed|free)",

@@ -116,7 +116,7 @@ class Masking:
         kind = kind_of_named_field(name, value)
         if kind is None or kind not in self.kinds:
             return self.mask_turn(value, self._speaker) if name == "content" else self.mask_text(value)
-        self._learn(value, kind)
+        self._remember_secret(value, kind)
         self.counts[kind] += 1
         return mask_for(kind)
 
@@ -144,7 +144,7 @@ class Masking:
             if len(_without_secrets) >= _MOST_REMEMBERED:
                 _without_secrets.clear()
             _without_secrets.add(key)
-        return self._mask_known(masked)
+        return self._mask_known_secrets(masked)
 
     def _mask_next_pattern(self, text: str, first: int) -> tuple[str, int | None]:
         """Mask what the next matching pattern finds, starting with the pattern number `first`.
@@ -168,7 +168,7 @@ class Masking:
 
     def _mask_new_secrets(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
         for start, end in spans:
-            self._learn(text[start:end], kind)
+            self._remember_secret(text[start:end], kind)
         return self._mask_spans(text, spans, kind)
 
     def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
@@ -181,13 +181,13 @@ class Masking:
             end = stop
         return "".join([*parts, text[end:]])
 
-    def _learn(self, secret: str, kind: Secret) -> None:
+    def _remember_secret(self, secret: str, kind: Secret) -> None:
         is_new = secret not in self._known and len(self._known) < _MOST_KNOWN
         if is_new and (self._thorough or is_safe_to_mask_everywhere(secret)):
             self._known[secret] = kind
             self._repeated = None
 
-    def _mask_known(self, text: str) -> str:
+    def _mask_known_secrets(self, text: str) -> str:
         if not self._known:
             return text
         if self._repeated is None:

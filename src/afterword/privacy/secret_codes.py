@@ -24,7 +24,7 @@ from afterword.privacy.secret_cues import (
     TYPING,
     VERIFYING,
 )
-from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value_span
 from afterword.privacy.secret_numbers import ends_with_link, is_year, possible_code_span
 from afterword.text_caches import text_cache
 
@@ -38,7 +38,7 @@ _FEWEST, _MOST_DIGITS = 4, 10
 _WINDOW = 90
 
 
-def _whole_words(expression: str) -> re.Pattern[str]:
+def _whole_word_pattern(expression: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{expression})(?![\w])", re.IGNORECASE)
 
 
@@ -52,7 +52,7 @@ class _Topics(NamedTuple):
     lock: bool
 
 
-_WORDS_OF_TOPICS = tuple(map(_whole_words, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING, LOCK)))
+_WORDS_OF_TOPICS = tuple(map(_whole_word_pattern, (CODE, OPENED, rf"{TYPING}|{OPENING}", VERIFYING, LOCK)))
 _BESIDE = re.compile(
     rf"(?<![\w-])(?:{CODE}|(?P<lock>{LOCK}|(?:{DEVICE})(?=\s?:)))\b(?P<gap>[^.!?;\n\d]{{0,60}}?)(?:(?P<link>(?:\s{IS}:?|\s?[:=→-]|,(?:\s(?:that's|{IS}))?"
     r"|\s(?:wants|needs|takes|asks for|set to|reads|hat|braucht|will|steht auf|tiene|prend|ha|vuole|tem|heeft|staat op|a))"
@@ -169,7 +169,7 @@ def _is_called_code(sentence: str, before: str, value: str, *, opens: bool) -> b
     fewest_digits = 3 if is_grouped or is_of_lock else _FEWEST
     if not fewest_digits <= sum(map(str.isdigit, value)) <= _MOST_DIGITS:
         return False
-    if is_of_lock or (name is not None and (is_grouped or _is_close(name))):
+    if is_of_lock or (name is not None and (is_grouped or _is_close_to_number(name))):
         return True
     is_used = opens or _USED.search(before) is not None
     return _is_code_by_topics(before, value, topics, is_used=is_used)
@@ -180,7 +180,7 @@ def _names_lock(name: re.Match[str], topics: _Topics) -> bool:
     return bool((name["link"] and topics.opened) or (name["lock"] and _SURE_LOCK.search(name.string)))
 
 
-def _is_close(name: re.Match[str]) -> bool:
+def _is_close_to_number(name: re.Match[str]) -> bool:
     """Return whether a word for a code stands just before its number, or is linked with it by a word such as "is"."""
     return bool(name["link"] or not (name["lock"] or name["gap"]))
 
@@ -235,7 +235,7 @@ CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"(?<![\w.,-])(?P<value>(?:[A-Z]-)?\d{3}[ -]?\d{1,5}) is (?:your|the|my)\b(?:\s[\w-]{1,20}){0,4}?"
         r"\s(?:code|otp|tan|passcode|pin)\b",
         ("code", "otp", "tan", "pin"),
-        any_value,
+        any_value_span,
     ),
     SentencePattern(
         "number in a sentence about a code or a lock",

@@ -35,7 +35,7 @@ _WORD_END = re.compile(r"\S{0,400}+")
 _REGION_BEFORE, _REGION_AFTER = 300, 700
 
 
-def any_value(match: re.Match[str]) -> Span | None:
+def any_value_span(match: re.Match[str]) -> Span | None:
     """Return the span of the value: any value that the pattern matches is a secret."""
     return match.span("value")
 
@@ -52,7 +52,7 @@ class Pattern:
     kind: Secret
     expression: str
     hints: tuple[str, ...] = ()
-    check: Check = any_value
+    check: Check = any_value_span
     flags: int = re.IGNORECASE
 
     def spans(self, text: str, regions: Sequence[Span] | None = None) -> Iterator[Span]:
@@ -81,7 +81,7 @@ class SentencePattern:
     cues: tuple[str, ...]
     value: str
     hints: tuple[str, ...]
-    check: Check = any_value
+    check: Check = any_value_span
     unless: str = r"(?!)"
     is_far_reaching: bool = False
 

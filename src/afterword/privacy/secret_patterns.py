@@ -34,7 +34,7 @@ from afterword.privacy.secret_cues import (
     WEAK_PASSWORD_HINTS,
 )
 from afterword.privacy.secret_forms import COMMAND_PATTERNS, PROVIDER_PATTERNS, VALUE
-from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value_span
 
 _START = r"(?<![^\W_])"
 _GAP = r"(?P<gap>\s?\([^()\n]{0,60}\)|,?\s[^.!?\n;:=]{0,60}?)?"
@@ -220,7 +220,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         Secret.CARD,
         rf"{CARD}[^\n]{{0,40}}?(?<![\w.-])(?P<value>\d{{4}}(?P<sep>[ .-])\d{{4}}(?P=sep)\d{{4}}(?P=sep)\d{{4}})(?![\w-])",
         ("card", "karte", "tarjeta", "carte", "carta", "cartão", "visa", "amex", "pas"),
-        any_value,
+        any_value_span,
     ),
     Pattern(
         "iban",
@@ -235,7 +235,7 @@ _NUMBER_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
         r"(?<![\w-])(?:ssn|social(?: security)?(?: (?:number|no\.?|#))?)[^.!?\n\d:=#]{0,30}?[\s:#=]{1,3}"
         r"(?P<value>\d{3}([ .-]?)\d{2}\2\d{4})(?![\w-])",
         ("ssn", "social"),
-        any_value,
+        any_value_span,
     ),
     Pattern(
         "identity number beside its word",

@@ -109,38 +109,39 @@ class RecognisedTurns:
         return [*joined, *reversed(new_before[len(self.seen)])]
 
 
-def places_among_seen(seen: Sequence[SeenTurn], marks: Sequence[str], said: Sequence[bool]) -> SeenPlaces:
+def places_among_seen(seen: Sequence[SeenTurn], marks: Sequence[str], are_said: Sequence[bool]) -> SeenPlaces:
     """Return where the turns of a state, given by their marks, stand among the turns seen before.
 
-    `said` tells for each turn whether somebody said it. Programs may move the other turns, so these are recognised in
-    any order. Turns that somebody said mostly keep their order. Such a turn out of order is recognised if it does not
-    follow a turn that was first seen later, or if the state has all turns that were seen, but begins with none of the
-    last ones.
+    `are_said` tells for each turn whether somebody said it. Programs may move the other turns, so these turns are
+    recognised in any order. Turns that somebody said mostly keep their order. Such a turn out of order is recognised if
+    it does not follow a turn that was first seen later, or if the state is reordered (see `_places_in_order`).
     """
-    places, is_reordered = _places_in_order(seen, marks, said)
+    places, is_reordered = _places_in_order(seen, marks, are_said)
     unused: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for place in sorted(set(range(len(seen))).difference(places), reverse=True):
         unused[seen[place].mark, seen[place].is_said].append(place)
     newest = datetime.min.replace(tzinfo=UTC)
     for new, mark in enumerate(marks):
-        known, same = places[new], unused[mark, said[new]]
+        known, same = places[new], unused[mark, are_said[new]]
         if known is not None:
             newest = max(newest, seen[known].seen_at)
-        elif same and not said[new]:
+        elif same and not are_said[new]:
             places[new] = same[-1]
         elif same and (is_reordered or seen[same[-1]].seen_at >= newest):
             places[new] = same.pop()
     return places
 
 
-def _places_in_order(seen: Sequence[SeenTurn], marks: Sequence[str], said: Sequence[bool]) -> tuple[SeenPlaces, bool]:
+def _places_in_order(
+    seen: Sequence[SeenTurn], marks: Sequence[str], are_said: Sequence[bool]
+) -> tuple[SeenPlaces, bool]:
     """Return the places of the turns that somebody said and that keep their order, and whether the state is reordered.
 
     It is reordered if it has all turns that were seen, but begins with none of the last ones.
     """
     places: SeenPlaces = [None] * len(marks)
     seen_said = [place for place, turn in enumerate(seen) if turn.is_said]
-    fresh_said = [place for place, is_said in enumerate(said) if is_said]
+    fresh_said = [place for place, is_said in enumerate(are_said) if is_said]
     old_marks, new_marks = [seen[place].mark for place in seen_said], [marks[place] for place in fresh_said]
     for old, new in _pairs_in_order(old_marks, new_marks):
         places[fresh_said[new]] = seen_said[old]

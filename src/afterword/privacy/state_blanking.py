@@ -13,12 +13,14 @@ from afterword.privacy.state_keys import NEVER_BLANKED
 _SHORTEST_INSIDE = 4
 
 
-def _unchanged(_: list[Any], blanked: list[Any]) -> list[Any]:
+def _blanked_list(_: list[Any], blanked: list[Any]) -> list[Any]:
     return blanked
 
 
 def blank_strings(
-    value: Any, blank: Callable[[str], str], blank_list: Callable[[list[Any], list[Any]], list[Any]] = _unchanged
+    value: Any,
+    blank: Callable[[str], str],
+    blank_list: Callable[[list[Any], list[Any]], list[Any]] = _blanked_list,
 ) -> Any:
     """Return a copy of a saved state with each of its strings blanked, except names and ids.
 

@@ -24,7 +24,7 @@ from afterword.normal_form import composed, text_forms
 from afterword.privacy.blanking import (
     FORGOTTEN,
     Span,
-    blank_decomposed,
+    blank_decomposed_spans,
     blank_spans,
     decomposed_letters,
     has_blanked_words,
@@ -315,7 +315,7 @@ class ForgottenContent:
             return []
         forms: list[tuple[HashText, BlankSpans]] = [(TombstoneKey.text_hash, blank_spans)]
         if len(text_forms(text)) > 1:
-            forms.append((TombstoneKey.decomposed_text_hash, blank_decomposed))
+            forms.append((TombstoneKey.decomposed_text_hash, blank_decomposed_spans))
         return [
             (tombstone, blank)
             for hash_text, blank in forms

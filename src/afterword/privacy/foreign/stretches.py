@@ -42,11 +42,11 @@ def _find_stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) 
     marked, plain = plain_form_with_emphasis(text), plain_form(text)
     marked_lines, lines = split_lines(marked.text), split_lines(plain.text)
     stretches = [
-        *_in_original_text(marked, find_markup(marked.text, marked_lines)),
-        *_in_original_text(plain, find_messages(plain.text, lines, own_names)),
-        *_in_original_text(plain, find_documents(plain.text, lines)),
-        *_in_original_text(plain, find_posts_and_scripts(lines)),
-        *_in_original_text(plain, find_style_changes(plain.text, lines, habit)),
+        *_original_stretches(marked, find_markup(marked.text, marked_lines)),
+        *_original_stretches(plain, find_messages(plain.text, lines, own_names)),
+        *_original_stretches(plain, find_documents(plain.text, lines)),
+        *_original_stretches(plain, find_posts_and_scripts(lines)),
+        *_original_stretches(plain, find_style_changes(plain.text, lines, habit)),
     ]
     merged: list[ForeignStretch] = []
     for stretch in sorted(stretches, key=lambda stretch: (stretch.start, -stretch.end)):
@@ -58,7 +58,7 @@ def _find_stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) 
     return tuple(merged)
 
 
-def _in_original_text(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Iterator[ForeignStretch]:
+def _original_stretches(plain: PlainText, stretches: Iterable[ForeignStretch]) -> Iterator[ForeignStretch]:
     """Yield the stretches of a plain form as stretches of the original text, without empty ones."""
     for stretch in stretches:
         if stretch.start < stretch.end:

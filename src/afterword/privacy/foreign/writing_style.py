@@ -66,7 +66,7 @@ def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) ->
     if habit is None:
         return
     for start, end, style in long:
-        if _differs(style, habit):
+        if _differs_from_habit(style, habit):
             yield ForeignStretch(start, end, ForeignKind.REGISTER)
 
 
@@ -89,7 +89,7 @@ def _style(text: str) -> Style:
     )
 
 
-def _differs(passage: Style, habit: Habit) -> bool:
+def _differs_from_habit(passage: Style, habit: Habit) -> bool:
     own = habit.style
     if passage.words < _TIMES_LONGER * habit.turn_words:
         return False

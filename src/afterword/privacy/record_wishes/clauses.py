@@ -95,7 +95,7 @@ class WishVocabulary:
     memory: re.Pattern[str]
     splits: frozenset[str]
 
-    def has_any(self, words: list[str], *parts: str) -> bool:
+    def lists_any(self, words: list[str], *parts: str) -> bool:
         """Return whether one of the words is in one of the word lists of these names (keys of `PARTS`)."""
         return any(any(map(self.by_part[part].fullmatch, words)) for part in parts)
 
@@ -140,9 +140,9 @@ def wish_clauses(text: str) -> Iterator[Span]:
         is_question = text.startswith("?", segment.end()) and not _TAG.search(segment.group())
         for vocabulary in wish_vocabularies():
             # "Can you not save this?" asks for it, "don't you remember this?" does not.
-            if is_question and not vocabulary.has_any(words, "modal", "wanting"):
+            if is_question and not vocabulary.lists_any(words, "modal", "wanting"):
                 continue
-            if vocabulary.has_any(words, "negation", "outside"):
+            if vocabulary.lists_any(words, "negation", "outside"):
                 yield from _wishes_in_segment(segment.group(), segment.start(), vocabulary, announces=announces)
 
 
@@ -165,7 +165,7 @@ def _wishes_in_segment(segment: str, offset: int, vocabulary: WishVocabulary, *,
             end = clauses[last][1]
             clause = segment[start:end]
             is_last = last == len(clauses) - 1
-            is_announcing = announces if is_last else vocabulary.has_any(clause.split()[:2], "negation")
+            is_announcing = announces if is_last else vocabulary.lists_any(clause.split()[:2], "negation")
             if len(clause) <= _LONGEST_CLAUSE and _is_wish(
                 clause, vocabulary, announces=is_announcing, is_one_clause=first == last, says_only=says_only
             ):
@@ -186,7 +186,7 @@ def _clauses(segment: str, vocabulary: WishVocabulary) -> Iterator[tuple[int, in
 def _asks_to_keep(clause: str, vocabulary: WishVocabulary) -> bool:
     """Return whether a clause asks the assistant to store something."""
     words = clause.split()
-    is_request = vocabulary.has_any(words, "keeping") and not vocabulary.has_any(words, "negation")
+    is_request = vocabulary.lists_any(words, "keeping") and not vocabulary.lists_any(words, "negation")
     return is_request and not _TO_YOURSELF.search(clause)
 
 
@@ -210,15 +210,15 @@ def _is_wish(clause: str, vocabulary: WishVocabulary, *, announces: bool, is_one
 
 def _is_about_keeping(words: list[str], vocabulary: WishVocabulary, *, announces: bool, is_one_clause: bool) -> bool:
     """Return whether a clause refers to what was said, and has the words of a wish or names the assistant's memory."""
-    if not (announces or _points(words, vocabulary)):
+    if not (announces or _refers_to_what_was_said(words, vocabulary)):
         return False
     has_wish_words = _are_wish_words(words, vocabulary, is_one_clause=is_one_clause)
     return has_wish_words or (is_one_clause and _is_about_your_memory(words, vocabulary))
 
 
-def _points(words: list[str], vocabulary: WishVocabulary) -> bool:
+def _refers_to_what_was_said(words: list[str], vocabulary: WishVocabulary) -> bool:
     """Return whether one of the words refers to what was said."""
-    return _POINTING in words or vocabulary.has_any(words, "pointing")
+    return _POINTING in words or vocabulary.lists_any(words, "pointing")
 
 
 def _unknown_places(words: list[str], vocabulary: WishVocabulary) -> list[int]:
@@ -232,11 +232,11 @@ def _are_wish_words(words: list[str], vocabulary: WishVocabulary, *, is_one_clau
     if len(unknown) * _FEWEST_AROUND > max(len(words), _FEWEST_AROUND) or not unknown:
         return not unknown
     # An unknown word at the start names who does it. After "this", or at the end, it names a thing.
-    if not vocabulary.has_any(words[: unknown[0]], "negation", "modal", "wanting", "copula"):
+    if not vocabulary.lists_any(words[: unknown[0]], "negation", "modal", "wanting", "copula"):
         return False
     is_inside = unknown[0] > 0 and unknown[-1] < len(words) - 1
-    names_thing = any(vocabulary.has_any(words[place - 1 : place], "pointing") for place in unknown)
-    is_clear = vocabulary.has_any(words, "keeping", "kept", "wanting", "modal")
+    names_thing = any(vocabulary.lists_any(words[place - 1 : place], "pointing") for place in unknown)
+    is_clear = vocabulary.lists_any(words, "keeping", "kept", "wanting", "modal")
     return is_one_clause and is_inside and not names_thing and is_clear and len(words) >= _FEWEST_AROUND
 
 
@@ -244,18 +244,19 @@ def _is_about_your_memory(words: list[str], vocabulary: WishVocabulary) -> bool:
     """Return whether a clause names the assistant's memory and what was said, with at most three unknown words."""
     unknown = _unknown_places(words, vocabulary)
     is_yours = any(
-        word in _YOURS and vocabulary.has_any(words[place + 1 : place + 3], "memory")
+        word in _YOURS and vocabulary.lists_any(words[place + 1 : place + 3], "memory")
         for place, word in enumerate(words)
     )
-    return is_yours and _points(words, vocabulary) and len(unknown) <= min(_MOST_UNKNOWN, len(words) // 3)
+    is_known = len(unknown) <= min(_MOST_UNKNOWN, len(words) // 3)
+    return is_yours and is_known and _refers_to_what_was_said(words, vocabulary)
 
 
 def _denies_keeping(words: list[str], vocabulary: WishVocabulary) -> bool:
-    names_memory = vocabulary.has_any(words, "memory")
-    if not (vocabulary.has_any(words, "negation") or (vocabulary.has_any(words, "outside") and names_memory)):
+    names_memory = vocabulary.lists_any(words, "memory")
+    if not (vocabulary.lists_any(words, "negation") or (vocabulary.lists_any(words, "outside") and names_memory)):
         return False
-    is_weak = vocabulary.has_any(words, "weak") and vocabulary.has_any(words, "place")
-    return names_memory or is_weak or vocabulary.has_any(words, "keeping", "kept")
+    is_weak = vocabulary.lists_any(words, "weak") and vocabulary.lists_any(words, "place")
+    return names_memory or is_weak or vocabulary.lists_any(words, "keeping", "kept")
 
 
 def _is_request_to_assistant(words: list[str], vocabulary: WishVocabulary, *, announces: bool) -> bool:
@@ -263,24 +264,24 @@ def _is_request_to_assistant(words: list[str], vocabulary: WishVocabulary, *, an
 
     `announces` says whether the thing that must not be stored comes after the words.
     """
-    if vocabulary.has_any(words, "own"):
-        wants = vocabulary.has_any(words, "wanting")
-        return wants and vocabulary.has_any(words, "kept", "memory", "addressed", "joining")
+    if vocabulary.lists_any(words, "own"):
+        wants = vocabulary.lists_any(words, "wanting")
+        return wants and vocabulary.lists_any(words, "kept", "memory", "addressed", "joining")
     if _says_it_stays_out(words, vocabulary):
         return True
-    has_duty = vocabulary.has_any(words, "wanting", "modal")
-    if vocabulary.has_any(words, "copula"):
-        return has_duty or vocabulary.has_any(words, "purpose")
+    has_duty = vocabulary.lists_any(words, "wanting", "modal")
+    if vocabulary.lists_any(words, "copula"):
+        return has_duty or vocabulary.lists_any(words, "purpose")
     return has_duty or _is_request_without_duty(words, vocabulary, announces=announces)
 
 
 def _says_it_stays_out(words: list[str], vocabulary: WishVocabulary) -> bool:
     """Return whether the words are a sentence such as "this stays out of the notes"."""
-    names_both = vocabulary.has_any(words, "outside") and vocabulary.has_any(words, "memory")
-    return names_both and vocabulary.has_any(words[:1], "pointing")
+    names_both = vocabulary.lists_any(words, "outside") and vocabulary.lists_any(words, "memory")
+    return names_both and vocabulary.lists_any(words[:1], "pointing")
 
 
 def _is_request_without_duty(words: list[str], vocabulary: WishVocabulary, *, announces: bool) -> bool:
     """Return whether words without a word of duty begin like a request: "not in your notes", "keep none of this"."""
-    begins = words[0] in _REQUESTING or vocabulary.has_any(words[:1], "negation", "keeping", "weak", "outside")
-    return (begins or announces or not _YOURS.isdisjoint(words)) and not vocabulary.has_any(words, "addressed")
+    begins = words[0] in _REQUESTING or vocabulary.lists_any(words[:1], "negation", "keeping", "weak", "outside")
+    return (begins or announces or not _YOURS.isdisjoint(words)) and not vocabulary.lists_any(words, "addressed")
