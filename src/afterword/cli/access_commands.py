@@ -20,7 +20,7 @@ from afterword.cli.app import (
     hint_at_similar_memory,
     required_scope,
 )
-from afterword.cli.printing import counted, day, print_lines, print_result, table
+from afterword.cli.printing import count_with_noun, date_text, print_lines, print_result, table
 from afterword.client.forms.memory_forms import iso_instant
 from afterword.errors import ArgumentInvalid
 
@@ -83,11 +83,13 @@ def list_keys_command(as_json: Json = False) -> None:
     rows = [
         (
             *(key.id, key.name, _opened_memories(key), "read" if key.is_read_only else "read, write"),
-            *(day(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)),
+            *(date_text(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)),
         )
         for key in keys
     ]
-    print_result([key_json(key) for key in keys], table(counted(len(keys), "key"), names, rows), as_json=as_json)
+    print_result(
+        [key_json(key) for key in keys], table(count_with_noun(len(keys), "key"), names, rows), as_json=as_json
+    )
 
 
 def _opened_memories(key: afterword.ApiKey) -> str:
@@ -155,7 +157,7 @@ def list_webhooks_command(
         return
     hooks = call_store(lambda store: store.webhooks.list())
     names = ("webhook", "url", "tenant", "events", "posts")
-    listed = table(counted(len(hooks), "webhook"), names, list(map(_webhook_row, hooks)))
+    listed = table(count_with_noun(len(hooks), "webhook"), names, list(map(_webhook_row, hooks)))
     print_result(list(map(webhook_status_json, hooks)), listed, as_json=as_json)
 
 
@@ -170,7 +172,7 @@ def _list_posts(webhook_id: str, *, as_json: bool) -> None:
     posts = [webhook_post_json(post) for post in call_store(lambda store: store.webhooks.posts(webhook_id))]
     names = ("event", "created_at", "state", "tries", "next_try_at", "failure")
     rows = [tuple(post[name] or "" for name in names) for post in posts]
-    print_result(posts, table(counted(len(rows), "post"), names, rows), as_json=as_json)
+    print_result(posts, table(count_with_noun(len(rows), "post"), names, rows), as_json=as_json)
 
 
 @webhooks_app.command(name="remove")
@@ -184,7 +186,7 @@ def remove_webhook_command(webhook_id: WebhookId) -> None:
 def retry_webhook_command(webhook_id: WebhookId) -> None:
     """Queue again the posts of a webhook that were set aside."""
     count = call_store(lambda store: store.webhooks.retry(webhook_id))
-    print_lines(f"{counted(count, 'post')} queued again")
+    print_lines(f"{count_with_noun(count, 'post')} queued again")
 
 
 @webhooks_app.command(name="test")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from afterword.cli.app import FAILED, ExtractorKind, Json, app
-from afterword.cli.printing import console, day, fact_table, print_json, print_lines, print_result
+from afterword.cli.printing import console, date_text, fact_table, print_json, print_lines, print_result
 from afterword.client.forms.memory_forms import fact_json, outcome_json
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _session_lines(outcome: SessionOutcome) -> Iterator[str]:
     )
     never = ", ".join(f"{count} of {role}" for role, count in sorted(ignored.items())) or "none"
     people = ", ".join(transcript.humans)
-    yield f"{outcome.session_id} ({transcript.layout}, {day(transcript.started_at)})"
+    yield f"{outcome.session_id} ({transcript.layout}, {date_text(transcript.started_at)})"
     yield f"  read      {len(transcript.turns)} turns; taken for a person: {people}; never evidence: {never}"
     for fact in changes.learned:
         yield f"  kept      {fact.statement}  <- {fact.evidence[0].speaker}: “{fact.evidence[0].quote}”"

@@ -10,7 +10,15 @@ import typer
 
 import afterword
 from afterword.cli.app import FactId, Json, ScopeName, User, app, call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.printing import counted, day, fact_table, more_with_all, print_result, status_text, table
+from afterword.cli.printing import (
+    count_with_noun,
+    date_text,
+    fact_table,
+    more_with_all,
+    print_result,
+    status_text,
+    table,
+)
 from afterword.client.forms.memory_forms import context_json, fact_json, fact_origin_json, iso_instant, search_json
 from afterword.errors import ArgumentInvalid
 
@@ -50,7 +58,7 @@ def facts_command(
     owner, statuses = required_scope(user, scope), "all" if everything else status or None
     filters: dict[str, Any] = {"status": statuses, "kind": kind or None, "tags": tags or ()}
     page = call_memory(owner, lambda memory: memory.facts(**filters, as_of=as_of, known_at=known_at))
-    title = f"{owner}: {counted(page.total, 'fact')}{more_with_all(page.other_statuses)}"
+    title = f"{owner}: {count_with_noun(page.total, 'fact')}{more_with_all(page.other_statuses)}"
     print_result([fact_json(fact) for fact in page.facts], fact_table(page.facts, title=title), as_json=as_json)
 
 
@@ -119,7 +127,7 @@ def recall_command(
 def _hit_row(hit: afterword.SearchHit) -> tuple[object, ...]:
     shares = sorted(hit.parts.items(), key=itemgetter(1), reverse=True)
     return (
-        *(f"{hit.score:.2f}", hit.layer, hit.text, day(hit.said_at), hit.speaker or ""),
+        *(f"{hit.score:.2f}", hit.layer, hit.text, date_text(hit.said_at), hit.speaker or ""),
         ", ".join(f"{name} {share:.2f}" for name, share in shares),
     )
 
@@ -150,10 +158,11 @@ def context_command(
         required_scope(user, scope),
         lambda memory: memory.context(query, budget_tokens=budget_tokens, also=also or ()),
     )
+    left_out = count_with_noun(len(block.left_out), "fact")
     print_result(
         context_json(block),
         block.text or "an agent is told nothing",
-        f"\nabout {block.tokens} tokens of {block.budget_tokens}; {counted(len(block.left_out), 'fact')} left out",
+        f"\nabout {block.tokens} tokens of {block.budget_tokens}; {left_out} left out",
         *(f"  {omitted.reason}: {omitted.fact.statement}" for omitted in block.left_out),
         as_json=as_json,
     )

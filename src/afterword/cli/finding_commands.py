@@ -8,7 +8,7 @@ import typer
 
 import afterword
 from afterword.cli.app import Json, ScopeName, User, app, call_memory, required_scope
-from afterword.cli.printing import counted, day, more_with_all, print_result, table
+from afterword.cli.printing import count_with_noun, date_text, more_with_all, print_result, table
 from afterword.client.forms.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.errors import ArgumentInvalid
 
@@ -46,16 +46,16 @@ def findings_command(
     if finding_id is not None:
         _print_origin(call_memory(owner, lambda memory: memory.finding_history(finding_id)), as_json=as_json)
     elif approve is not None:
-        _print_decided(call_memory(owner, lambda memory: memory.approve_finding(approve)), as_json=as_json)
+        _print_decision(call_memory(owner, lambda memory: memory.approve_finding(approve)), as_json=as_json)
     elif drop is not None:
-        _print_decided(call_memory(owner, lambda memory: memory.drop_finding(drop)), as_json=as_json)
+        _print_decision(call_memory(owner, lambda memory: memory.drop_finding(drop)), as_json=as_json)
     else:
         statuses = "all" if everything else None
         page = call_memory(owner, lambda memory: memory.findings(status=statuses, agent=agent))
         print_result(findings_json(page), _finding_table(owner, page), as_json=as_json)
 
 
-def _print_decided(finding: afterword.AgentFinding, *, as_json: bool) -> None:
+def _print_decision(finding: afterword.AgentFinding, *, as_json: bool) -> None:
     print_result(finding_json(finding), f"{finding.review}: {finding.statement}", as_json=as_json)
 
 
@@ -63,19 +63,19 @@ def _finding_table(owner: afterword.Scope, page: afterword.FindingPage) -> Respo
     rows = [
         (
             *(finding.id[:8], finding.agent, "advice" if finding.is_advice else "finding", finding.statement),
-            *(finding.status_at(page.at), day(finding.said_at), day(finding.expires_at)),
+            *(finding.status_at(page.at), date_text(finding.said_at), date_text(finding.expires_at)),
         )
         for finding in page.findings
     ]
     names = ("id", "agent", "kind", "statement", "state", "said", "until")
-    title = f"{owner}: {counted(len(rows), 'finding')} of agents{more_with_all(page.other_statuses)}"
+    title = f"{owner}: {count_with_noun(len(rows), 'finding')} of agents{more_with_all(page.other_statuses)}"
     return table(title, names, rows)
 
 
 def _print_origin(origin: afterword.FindingOrigin, *, as_json: bool) -> None:
     rows = [
         (
-            *(day(saying.said_at), saying.agent, saying.session_id or "saved by a tool"),
+            *(date_text(saying.said_at), saying.agent, saying.session_id or "saved by a tool"),
             " … ".join(cited.quote for cited in saying.evidence),
             ", ".join(map(str, run_ids)),
         )

@@ -21,8 +21,8 @@ from afterword.cli.printing import (
     MAY_BE_PERSON,
     NO_FACT_FOUND,
     NO_PERSON,
-    counted,
-    money,
+    cost_text,
+    count_with_noun,
     print_result,
     skipped_text,
     spending_text,
@@ -49,7 +49,7 @@ def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) ->
 
 def _report_lines(report: ProcessingReport, *, is_proposal: bool) -> Iterator[object]:
     if report.retried:
-        yield f"tried again now: {counted(report.retried, 'session')} that had failed"
+        yield f"tried again now: {count_with_noun(report.retried, 'session')} that had failed"
     ended = [session for session in report.sessions if isinstance(session.result, SessionOutcome | Failure)]
     if ended or not report.sessions:
         yield from outcome_lines(ended, is_proposal=is_proposal)
@@ -68,7 +68,7 @@ def _waiting_lines(waiting: Sequence[NotDue]) -> Iterator[str]:
 
 def _stop_line(budget_reached: str | None, not_started: Sequence[NotStarted]) -> str | None:
     reason = budget_reached or (not_started[0].reason if not_started else None)
-    return reason and f"stopped: {reason}; {counted(len(not_started), 'session')} left, run it again to go on"
+    return reason and f"stopped: {reason}; {count_with_noun(len(not_started), 'session')} left, run it again to go on"
 
 
 def exit_by_budget(budget_reached: str | None) -> None:
@@ -124,9 +124,9 @@ def _change_lines(changes: Changes) -> Iterator[str]:
         told = "told to agents with this doubt" if fact.is_flagged else "told to no agent"
         yield f"  ? {fact.statement} ({told} until `afterword review` says which {fact.subject} is meant)"
     if changes.hidden:
-        yield f"  x {counted(changes.hidden, 'fact')} hidden: somebody asked for this to be forgotten"
+        yield f"  x {count_with_noun(changes.hidden, 'fact')} hidden: somebody asked for this to be forgotten"
     if changes.unfound:
-        yield f"  x {counted(changes.unfound, 'request')}: {NO_FACT_FOUND}; see `afterword review`"
+        yield f"  x {count_with_noun(changes.unfound, 'request')}: {NO_FACT_FOUND}; see `afterword review`"
 
 
 def _remark_lines(outcome: SessionOutcome) -> Iterator[str]:
@@ -183,5 +183,5 @@ def _estimate_row(name: str, costs: CostRange) -> list[object]:
         *(costs.sessions.get(state, 0) for state in SESSION_STATES),
         costs.windows,
         *(f"{high:,}" if low == high else f"{low:,} to {high:,}" for low, high in counts),
-        money(most) if is_certain else f"{money(least)} to {money(most)}",
+        cost_text(most) if is_certain else f"{cost_text(least)} to {cost_text(most)}",
     ]

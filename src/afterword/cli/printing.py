@@ -76,14 +76,14 @@ def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
     print_result(pairs, *lines, as_json=as_json)
 
 
-def counted(count: int, noun: str) -> str:
+def count_with_noun(count: int, noun: str) -> str:
     """Return a count with its noun: "1 fact", "2 facts", "2 memories"."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun[:-1]}ies" if noun.endswith("y") and noun != "key" else f"{count} {noun}s"
 
 
-def day(instant: datetime | None) -> str:
+def date_text(instant: datetime | None) -> str:
     """Return the date of an instant in its own time zone, or an empty text for None."""
     return instant.date().isoformat() if instant else ""
 
@@ -109,8 +109,8 @@ def fact_table(facts: Sequence[Fact], *, title: str) -> ResponsiveTable:
             fact.kind,
             status_text(fact),
             fact.statement,
-            day(fact.valid_from),
-            day(fact.ends_at),
+            date_text(fact.valid_from),
+            date_text(fact.ends_at),
             fact.support,
             ", ".join(fact.tags),
         )
@@ -137,7 +137,7 @@ def counts_text(counts: dict[str, int]) -> str:
     return ", ".join(f"{counts[name]} {shown}" for name, shown in sorted(names.items()))
 
 
-def money(spent: Spending) -> str:
+def cost_text(spent: Spending) -> str:
     """Return a cost in dollars, and how many calls have no known price."""
     if spent.usd is None:
         return "no price known"
@@ -153,4 +153,4 @@ def spending_text(spent: Spending) -> str:
         return "no model was asked"
     estimated = f" ({spent.estimated_calls} calls estimated)" if spent.estimated_calls else ""
     tokens = f"{spent.prompt_tokens:,} prompt and {spent.completion_tokens:,} completion tokens"
-    return f"{spent.calls:,} calls, {tokens}, {money(spent)}{estimated}"
+    return f"{spent.calls:,} calls, {tokens}, {cost_text(spent)}{estimated}"

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from afterword import Afterword, Failure, ProcessingOptions, ProcessingReport, SessionOutcome, Spending
 from afterword.cli.app import call_store
-from afterword.cli.printing import console, money, print_lines
+from afterword.cli.printing import console, cost_text, print_lines
 from afterword.client.values import Halt
 
 PROGRESS_LINES = 10
@@ -55,7 +55,7 @@ class RunProgress:
         self._failed += isinstance(result, Failure)
         rate = done / minutes if minutes else 0.0
         pace = f"{rate:.0f} a minute" if rate >= 1 or not rate else f"{60 * rate:.0f} an hour"
-        state = f"{pace}, {money(spent)}, {self._failed} failed"
+        state = f"{pace}, {cost_text(spent)}, {self._failed} failed"
         self._bar.update(self._task, advance=1, state=state)
         if self._has_lines and done * PROGRESS_LINES // total != (done - 1) * PROGRESS_LINES // total:
             self._bar.console.print(f"{done} of {total} sessions, {state}")

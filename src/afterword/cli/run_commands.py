@@ -14,10 +14,10 @@ import typer
 from afterword.cli.app import Json, RunId, ScopeName, User, app, call_memory, call_store, chosen_scope, required_scope
 from afterword.cli.printing import (
     NO_FACT_FOUND,
-    counted,
+    cost_text,
+    count_with_noun,
     counts_text,
-    day,
-    money,
+    date_text,
     print_result,
     spending_text,
     status_text,
@@ -56,13 +56,18 @@ def _run_table(page: RunPage, owner: Scope | None) -> ResponsiveTable:
     rows = [
         (
             *(run.id, "" if owner else str(run.scope), run.source, run.status, run.extractor, run.judge),
-            *(day(run.started_at), run.prompt_tokens + run.completion_tokens, money(record.spent), _run_counts(run)),
+            *(
+                date_text(run.started_at),
+                run.prompt_tokens + run.completion_tokens,
+                cost_text(record.spent),
+                _run_counts_text(run),
+            ),
         )
         for record in page.runs
         for run in [record.run]
     ]
     names = ("run", "scope", "source", "state", "extractor", "judge", "started", "tokens", "cost", "counts")
-    return table(f"{owner or 'all memories'}: {counted(page.total, 'run')}", names, rows)
+    return table(f"{owner or 'all memories'}: {count_with_noun(page.total, 'run')}", names, rows)
 
 
 def _run_cost_lines(costs: ScopeCosts | None) -> Iterator[str]:
@@ -72,7 +77,7 @@ def _run_cost_lines(costs: ScopeCosts | None) -> Iterator[str]:
             yield f"of which came to no run: {spending_text(costs.without_run)}"
 
 
-def _run_counts(run: Run) -> str:
+def _run_counts_text(run: Run) -> str:
     return counts_text({name: count for name, count in run.counts.items() if name != "revision" and count})
 
 
@@ -170,7 +175,7 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
     for number, contest in enumerate(contests, 1):
         yield from _contest_lines(number, contest)
     for waiting in held:
-        yield f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts(waiting.run)}"
+        yield f"\n{waiting.id} {waiting.run.purpose} {waiting.run.source}: {_run_counts_text(waiting.run)}"
         yield from [f"   held: {waiting.reason}"] if waiting.reason else []
         yield from (f"   + {statement}" for statement in waiting.statements)
     if contests or held:
@@ -185,13 +190,13 @@ def _contest_lines(number: int, contest: Contest) -> Iterator[str]:
     yield f"\n{number}. {contest.relation}: {contest.judged_because}; refused: {contest.refused_because}"
     for name, assertion in (("earlier", contest.earlier), ("later  ", contest.later)):
         quotes = " … ".join(evidence.quote for evidence in assertion.evidence)
-        yield f"   {name} ({day(assertion.said_at)}): {assertion.statement}  “{quotes}”"
+        yield f"   {name} ({date_text(assertion.said_at)}): {assertion.statement}  “{quotes}”"
 
 
 def _dependent_lines(review: Review) -> Iterator[str]:
     for dependent in review.dependents:
         changed = dependent.changed
-        reason = f"{changed.statement.rstrip('.')!r} changed on {day(changed.valid_to)} ({dependent.reason})"
+        reason = f"{changed.statement.rstrip('.')!r} changed on {date_text(changed.valid_to)} ({dependent.reason})"
         yield f"\nmay no longer fit: {dependent.fact.statement} because {reason}  [{dependent.fact.id[:8]}]"
     if review.dependents:
         yield "\nconfirm what still fits with `afterword confirm`, and correct the others with `afterword edit`"
@@ -283,7 +288,7 @@ def pause_command(
         # A misspelt name would pause another memory, and the sessions of the intended person would still be kept.
         unpaused = f"{error}. Nothing was paused; --new pauses a memory before anything is kept in it"
         raise type(error)(unpaused) from error
-    shown = f"{owner} is paused since {day(pause.paused_at)}; `afterword resume` ends the pause"
+    shown = f"{owner} is paused since {date_text(pause.paused_at)}; `afterword resume` ends the pause"
     print_result({"scope": str(owner), "paused_at": iso_instant(pause.paused_at)}, shown, as_json=as_json)
 
 
@@ -293,7 +298,7 @@ def resume_command(user: User = None, scope: ScopeName = None, as_json: Json = F
     owner = required_scope(user, scope)
     pause = call_memory(owner, lambda memory: memory.resume_keeping())
     not_kept = pause.sessions_not_kept if pause else 0
-    ended = f"the pause of {owner} has ended; {counted(not_kept, 'session')} not kept meanwhile"
+    ended = f"the pause of {owner} has ended; {count_with_noun(not_kept, 'session')} not kept meanwhile"
     print_result(
         {"scope": str(owner), "was_paused": pause is not None, "sessions_not_kept": not_kept},
         ended if pause else f"{owner} was not paused",

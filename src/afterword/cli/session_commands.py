@@ -14,7 +14,15 @@ import typer
 
 import afterword
 from afterword.cli.app import ExtractorKind, Json, ScopeName, User, app, call_store, chosen_scope
-from afterword.cli.printing import NAME_PEOPLE, NO_FACT_FOUND, counted, day, print_result, skipped_text, table
+from afterword.cli.printing import (
+    NAME_PEOPLE,
+    NO_FACT_FOUND,
+    count_with_noun,
+    date_text,
+    print_result,
+    skipped_text,
+    table,
+)
 from afterword.client.forms.memory_forms import iso_instant, pasted_stretches, saved_session_json, session_details_json
 from afterword.client.forms.store_forms import estimate_json
 from afterword.errors import ArgumentInvalid
@@ -94,7 +102,7 @@ def run_command(
 
 def _defer(*, as_json: bool) -> None:
     count = call_store(lambda store: store.defer())
-    print_result({"deferred": count}, f"{counted(count, 'session')} handed to the workers", as_json=as_json)
+    print_result({"deferred": count}, f"{count_with_noun(count, 'session')} handed to the workers", as_json=as_json)
 
 
 class _SessionSource:
@@ -243,10 +251,10 @@ def sessions_command(
         lambda store: (store.scope(owner) if owner else store).sessions(state=state), known_scope=owner
     )
     rows = [
-        (session.scope, session.session_id, session.progress, day(session.started_at), session.failure)
+        (session.scope, session.session_id, session.progress, date_text(session.started_at), session.failure)
         for session in page.sessions
     ]
-    listed = table(counted(page.total, "session"), ("scope", "session", "state", "began", "failure"), rows)
+    listed = table(count_with_noun(page.total, "session"), ("scope", "session", "state", "began", "failure"), rows)
     print_result([saved_session_json(session) for session in page.sessions], listed, as_json=as_json)
 
 
@@ -319,7 +327,7 @@ def retry_command(
     queued = call_store(lambda store: store.retry(session, scope=owner))
     print_result(
         [{"scope": str(session_scope), "session_id": session_id} for session_scope, session_id in queued],
-        f"{counted(len(queued), 'session')} put back; `afterword run` tries those that were recorded, or give a "
-        "path (`afterword run --retry` does both at once)",
+        f"{count_with_noun(len(queued), 'session')} put back; `afterword run` tries those that were recorded, or give "
+        "a path (`afterword run --retry` does both at once)",
         as_json=as_json,
     )

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from afterword.cli.app import FAILED, Json, app, call_store
-from afterword.cli.printing import counted, day, money, print_json, print_lines, print_result, spending_text, table
+from afterword.cli.printing import (
+    cost_text,
+    count_with_noun,
+    date_text,
+    print_json,
+    print_lines,
+    print_result,
+    spending_text,
+    table,
+)
 from afterword.client.forms.memory_forms import fact_json, iso_instant
 from afterword.client.forms.store_forms import status_json
 
@@ -59,7 +68,7 @@ def _memory_lines(status: StoreStatus) -> Iterator[object]:
 def _scope_row(scope: ScopeStatus) -> tuple[object, ...]:
     return (
         *(scope.scope, scope.current, scope.facts, scope.sessions, scope.contested, scope.pending),
-        *(scope.held_runs, scope.to_forget, scope.pairs, scope.judged_pairs, money(scope.spent)),
+        *(scope.held_runs, scope.to_forget, scope.pairs, scope.judged_pairs, cost_text(scope.spent)),
     )
 
 
@@ -73,8 +82,8 @@ def _erasure_and_pause_lines(scopes: Sequence[ScopeStatus]) -> Iterator[str]:
         if scope.erase_due_at
     )
     yield from (
-        f"paused: {scope.scope} since {day(scope.pause.paused_at)}, "
-        f"{counted(scope.pause.sessions_not_kept, 'session')} not kept; see `afterword resume`"
+        f"paused: {scope.scope} since {date_text(scope.pause.paused_at)}, "
+        f"{count_with_noun(scope.pause.sessions_not_kept, 'session')} not kept; see `afterword resume`"
         for scope in scopes
         if scope.pause
     )
@@ -112,7 +121,7 @@ def _job_row(job: JobState) -> tuple[object, ...]:
 
 def _cost_lines(costs: StoreCosts) -> Iterator[object]:
     rows = [
-        (date, spent.calls, spent.prompt_tokens, spent.completion_tokens, money(spent))
+        (date, spent.calls, spent.prompt_tokens, spent.completion_tokens, cost_text(spent))
         for date, spent in costs.by_day.items()
     ]
     if rows:
@@ -133,7 +142,7 @@ def scopes_command(
     """List the memories in the store by their full names."""
     page = call_store(lambda store: store.scopes(prefix=prefix))
     names = list(map(str, page.scopes))
-    print_result(names, *names, counted(page.total, "memory"), as_json=as_json)
+    print_result(names, *names, count_with_noun(page.total, "memory"), as_json=as_json)
 
 
 @app.command(name="schedule")

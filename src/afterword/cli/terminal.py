@@ -81,9 +81,7 @@ class ResponsiveTable:
             for name, column in zip(self._columns, zip(*self._rows, strict=True), strict=True)
         ]
         wrapped_columns = {place for place, width in enumerate(widths) if width > LONGEST_UNWRAPPED}
-        needed = sum(
-            min(width, NARROWEST_WRAPPED) if place in wrapped_columns else width for place, width in enumerate(widths)
-        )
+        needed = sum(NARROWEST_WRAPPED if place in wrapped_columns else width for place, width in enumerate(widths))
         if needed + _GAP * (len(widths) - 1) <= options.max_width:
             yield self._as_table(wrapped_columns)
         else:

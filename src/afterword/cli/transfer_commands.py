@@ -15,7 +15,7 @@ import typer
 
 import afterword
 from afterword.cli.app import FAILED, Json, ScopeName, User, app, call_memory, call_store, chosen_scope, required_scope
-from afterword.cli.printing import counted, counts_text, print_lines, print_pairs, print_result
+from afterword.cli.printing import count_with_noun, counts_text, print_lines, print_pairs, print_result
 from afterword.client.forms.memory_forms import receipt_json
 from afterword.errors import ArgumentInvalid
 
@@ -154,9 +154,9 @@ def _receipt_text(receipt: afterword.Receipt) -> str:
     facts = rows.pop("facts", 0)
     further = rows.pop("assertions", 0) - facts
     counts = [(max(further, 0), "earlier version"), *((rows.pop(f"{noun}s", 0), noun) for noun in NAMED_ROWS)]
-    removed = [counted(count, noun) for count, noun in (*counts, (sum(rows.values()), "row")) if count]
+    removed = [count_with_noun(count, noun) for count, noun in (*counts, (sum(rows.values()), "row")) if count]
     return (
-        f"{receipt.scope}: {state}: {counted(facts, 'fact')}; also removed: {', '.join(removed) or 'nothing'}; "
+        f"{receipt.scope}: {state}: {count_with_noun(facts, 'fact')}; also removed: {', '.join(removed) or 'nothing'}; "
         f"blanked in what stays: {counts_text(dict(receipt.blanked)) or 'none'}; tombstones: {receipt.tombstones}"
     )
 

@@ -81,16 +81,16 @@ def check_not_future(argument: str, at: datetime, *, now: datetime, margin: time
         raise ArgumentInvalid(f"{argument}={future} lies in the future; the present time is {present}")
 
 
-def choices(kind: type[Choice], value: NameOrNames, argument: str) -> frozenset[Choice]:
-    """Return the members of the enum `kind` that `value` names.
+def choices(enum_class: type[Choice], names: NameOrNames, argument: str) -> frozenset[Choice]:
+    """Return the members of `enum_class` that have these names.
 
     Raises `ArgumentInvalid` for an unknown name, and if nothing is named.
     """
-    names = {value} if isinstance(value, str) else set(value) or {""}
-    unknown = names - set(kind)
+    chosen = {names} if isinstance(names, str) else set(names) or {""}
+    unknown = chosen - set(enum_class)
     if unknown:
-        raise ArgumentInvalid(f"{argument}={sorted(unknown)[0]!r} is unknown; use one of {', '.join(kind)}")
-    return frozenset(kind(name) for name in names)
+        raise ArgumentInvalid(f"{argument}={sorted(unknown)[0]!r} is unknown; use one of {', '.join(enum_class)}")
+    return frozenset(enum_class(name) for name in chosen)
 
 
 def tag_names(tags: NameOrNames) -> tuple[str, ...]:

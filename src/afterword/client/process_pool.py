@@ -115,7 +115,7 @@ async def process_share(share: SessionShare, stop: Callable[[], str | None], out
     """Process the sessions of `share`, and write the result of each as a message to `output`."""
     resources = Resources(share.settings, create=False)
     try:
-        tracker = resources.tracker(share.extractor)
+        tracker = resources.new_tracker(share.extractor)
         await _process_sessions(resources, share, tracker, stop, _ResultSender(output, tracker).send_result)
         _send(output, ShareEnd(tracker.reached))
     except AfterwordError as error:
@@ -169,6 +169,10 @@ def _read_share(source: FileIO) -> SessionShare:
     return share
 
 
+def _stop_at_end_of_input(source: FileIO, halt: Halt) -> None:
+    halt.stop(source.readall().decode() or "the parent process has ended")
+
+
 def _main() -> None:
     """Process the share from standard input. What libraries print is redirected to standard error."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -181,11 +185,7 @@ def _main() -> None:
         return  # the process that began this one has ended, so nobody wants its work
     if share.is_background and hasattr(os, "nice"):
         os.nice(BACKGROUND_NICENESS)
-
-    def await_stop() -> None:
-        halt.stop(source.readall().decode() or "the parent process has ended")
-
-    threading.Thread(target=await_stop, daemon=True).start()
+    threading.Thread(target=_stop_at_end_of_input, args=(source, halt), daemon=True).start()
     try:
         asyncio.run(process_share(share, halt, output))
     finally:

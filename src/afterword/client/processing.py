@@ -77,7 +77,7 @@ async def process(
 ) -> ProcessingReport:
     """Process the selected sessions, or without a selection the recorded ones that wait, and return the results."""
     options = options or ProcessingOptions()
-    tracker, store = resources.tracker(options.extractor), await resources.store()
+    tracker, store = resources.new_tracker(options.extractor), await resources.store()
     ended: dict[tuple[Scope, str], ProcessingResult] = {}
 
     def note_end(outcome: SessionOutcome | Failure) -> None:
@@ -277,7 +277,7 @@ async def outdated_sessions(
 
 async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: bool) -> ConsolidationReport:
     """Compare the statements in these scopes that were not compared before, within one budget. Return the report."""
-    tracker, store = resources.tracker(), await resources.store()
+    tracker, store = resources.new_tracker(), await resources.store()
     async with resources.extractor_and_judge() as configured:
         results = [
             await consolidate_scope(
@@ -303,7 +303,7 @@ async def estimate_costs(
         waiting = await queued_sessions(store) if selection is None else selection.sessions
         estimates = await estimate(store, waiting, extractor=configured.extractor, judge=configured.judge)
     # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.
-    tracker, model = resources.tracker("rules"), resources.settings.model.name
+    tracker, model = resources.new_tracker("rules"), resources.settings.model.name
 
     def priced(foreseen: Estimate) -> CostRange:
         least, most = tracker.cost_of(model, foreseen.least), tracker.cost_of(model, foreseen.most)

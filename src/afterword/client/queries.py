@@ -138,11 +138,16 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
         tuple(RejectedCandidate(*refusal) for refusal in rejected),
         spent,
         held[-1] if held else None,
-        tuple(
-            asked.request.statement
-            for asked in read_erase_requests_in_force(transaction, scope)
-            if asked.request.session_id == session_id and not asked.finds_facts
-        ),
+        _statements_of_unfound_requests(transaction, scope, session_id),
+    )
+
+
+def _statements_of_unfound_requests(transaction: Session, scope: Scope, session_id: str) -> tuple[str, ...]:
+    """Return the requests to forget in a session that match no fact and wait for a person."""
+    return tuple(
+        asked.request.statement
+        for asked in read_waiting_requests(transaction, scope)
+        if asked.request.session_id == session_id and not asked.finds_facts
     )
 
 

@@ -113,35 +113,37 @@ class Resources:
             await opened.close()
 
     @asynccontextmanager
-    async def extractor_and_judge(self, kind: str | None = None) -> AsyncIterator[ExtractorAndJudge]:
+    async def extractor_and_judge(self, extractor_kind: str | None = None) -> AsyncIterator[ExtractorAndJudge]:
         """Yield the extractor and the judge, which are closed at the end of the block.
 
-        `kind` is "rules" or "model". By default, the objects that the caller of `open` passed are yielded, or else the
-        configured ones.
+        `extractor_kind` is "rules" or "model". By default, the objects that the caller of `open` passed are yielded, or
+        else the configured ones.
         """
-        extractor, judge = (None, None) if kind else (self._extractor, self._judge)
+        extractor, judge = (None, None) if extractor_kind else (self._extractor, self._judge)
         if extractor is not None and judge is not None:
             yield ExtractorAndJudge(extractor, judge)
             return
-        async with open_extractor_and_judge(kind or self.settings.extractor, self.settings.model) as configured:
+        async with open_extractor_and_judge(
+            extractor_kind or self.settings.extractor, self.settings.model
+        ) as configured:
             yield ExtractorAndJudge(extractor or configured.extractor, judge or configured.judge)
 
-    def asks_model(self, kind: str | None = None) -> bool:
-        """Return whether the extractor or the judge of `extractor_and_judge(kind)` may send requests to a model."""
-        is_custom = kind is None and (self._extractor is not None or self._judge is not None)
-        return is_custom or (kind or self.settings.extractor) != "rules"
+    def asks_model(self, extractor_kind: str | None = None) -> bool:
+        """Return whether what `extractor_and_judge` yields for this kind may send requests to a model."""
+        is_custom = extractor_kind is None and (self._extractor is not None or self._judge is not None)
+        return is_custom or (extractor_kind or self.settings.extractor) != "rules"
 
     def offline_extractor(self) -> Extractor | None:
         """Return the offline rules if they are the configured extractor, None if a model is."""
         is_offline = self._extractor is None and self.settings.extractor == "rules"
         return RulesExtractor() if is_offline else None
 
-    def tracker(self, kind: str | None = None) -> CostTracker:
+    def new_tracker(self, extractor_kind: str | None = None) -> CostTracker:
         """Return a new tracker of what models cost in one call.
 
         Raises `PriceUnknown` if there is a budget in dollars and the price of the model is not known.
         """
-        return configured_cost_tracker(self.settings, kind or self.settings.extractor)
+        return configured_cost_tracker(self.settings, extractor_kind or self.settings.extractor)
 
     def embedder(self) -> LocalEmbedder | EndpointEmbedder | None:
         """Return the configured embedder, None if there is none. Each call returns the same object."""
@@ -160,7 +162,7 @@ class Resources:
         if embedder is None:
             return None
         return VectorRefresher(
-            await self.store(), embedder, lambda: tracker or self.tracker("rules"), batch=batch, stop=stop
+            await self.store(), embedder, lambda: tracker or self.new_tracker("rules"), batch=batch, stop=stop
         )
 
     async def refresh_vectors(

@@ -198,7 +198,7 @@ class ScopeChanges(ScopeFindings):
         its session were read meanwhile, or if a proposed run would now have other effects than those that were shown.
         """
         await self._own_run(run_id)
-        tracker = self._resources.tracker()
+        tracker = self._resources.new_tracker()
         async with self._resources.extractor_and_judge() as configured:
             applied = await apply_proposal(
                 await self._resources.store(), run_id, judge=configured.judge, budget=tracker, clock=self._resources.now

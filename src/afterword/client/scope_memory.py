@@ -248,7 +248,7 @@ class ScopeMemory(ScopeChanges):
                 at=self._resources.now(),
                 file_time=file_time,
                 judge=configured.judge,
-                budget=self._resources.tracker(),
+                budget=self._resources.new_tracker(),
             )
         await self._resources.refresh_vectors([self.scope])
         return imported

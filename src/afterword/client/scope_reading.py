@@ -273,7 +273,7 @@ class ScopeReading(Checked):
         if embedder is None:
             return await recall_function(store=store, scope=scope)
 
-        with Account(self._resources.tracker("rules"), store, scope, PURPOSE, PURPOSE).charging_requests():
+        with Account(self._resources.new_tracker("rules"), store, scope, PURPOSE, PURPOSE).charging_requests():
             return await recall_function(store=store, scope=scope, embedder=embedder)
 
     async def runs(

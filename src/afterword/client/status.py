@@ -40,7 +40,7 @@ async def store_status(resources: Resources) -> StoreStatus:
                 yield replace(scope, pairs=pairs.required, judged_pairs=pairs.judged)
 
         scopes = await store.read(lambda transaction: tuple(with_pairs(transaction)))
-    vectors = await _vectors(resources, store, [scope.scope for scope in scopes], at)
+    vectors = await _vector_statuses(resources, store, [scope.scope for scope in scopes], at)
     return replace(status, scopes=scopes, vectors=vectors)
 
 
@@ -103,7 +103,7 @@ def _scope_statuses(
         )
 
 
-async def _vectors(
+async def _vector_statuses(
     resources: Resources, store: Store, scopes: Sequence[Scope], at: datetime
 ) -> tuple[VectorStatus, ...]:
     """Return, for the configured embedding model and any other with vectors, how many texts have and lack a vector."""
