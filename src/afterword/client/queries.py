@@ -146,7 +146,7 @@ def _statements_of_unfound_requests(transaction: Session, scope: Scope, session_
     """Return the requests to forget in a session that match no fact and wait for a person."""
     return tuple(
         asked.request.statement
-        for asked in read_waiting_requests(transaction, scope)
+        for asked in read_erase_requests_in_force(transaction, scope)
         if asked.request.session_id == session_id and not asked.finds_facts
     )
 
