@@ -182,10 +182,10 @@ def _assertion(candidate: Candidate, session: _CitedSession) -> Assertion:
         or must_never_be_missed(candidate.kind, texts.statement, texts.attribute, texts.value),
         former_name=_former_name(candidate, texts.subject, session),
     )
-    return replace(assertion, id=_id(assertion, is_flagged=candidate.flagged))
+    return replace(assertion, id=_id_of_assertion(assertion, is_flagged=candidate.flagged))
 
 
-def _id(assertion: Assertion, *, is_flagged: bool) -> str:
+def _id_of_assertion(assertion: Assertion, *, is_flagged: bool) -> str:
     """Return the id of an assertion. `is_flagged` says whether the extractor flagged it."""
     dates = (assertion.valid_from, assertion.valid_to, assertion.said_at)
     times = [at.isoformat() if at else None for at in dates]
@@ -197,7 +197,7 @@ def _id(assertion: Assertion, *, is_flagged: bool) -> str:
     return assertion_id(assertion.scope, assertion.session_id, content, assertion.evidence)
 
 
-class _Texts(NamedTuple):
+class _CandidateTexts(NamedTuple):
     """The texts of a candidate after their checks, in clean form."""
 
     subject: str
@@ -208,7 +208,7 @@ class _Texts(NamedTuple):
     outcome: str | None
 
 
-def _clean_texts(candidate: Candidate, speaker: str, session: _CitedSession) -> _Texts:
+def _clean_texts(candidate: Candidate, speaker: str, session: _CitedSession) -> _CandidateTexts:
     """Return the texts of a candidate. Reject empty and overlong ones, and a value that is nothing but masks."""
     subject = checked_text(_resolved_subject(clean_line(candidate.subject), speaker, session), "subject")
     attribute = checked_text(snake_case(candidate.attribute), "attribute")
@@ -217,10 +217,14 @@ def _clean_texts(candidate: Candidate, speaker: str, session: _CitedSession) -> 
     if is_only_masks(value):
         raise RejectedError(RejectionReason.SECRET, "value")
     limited_to = checked_optional_text(candidate.limited_to, "limited_to")
-    return _Texts(subject, attribute, value, statement, limited_to, checked_optional_text(candidate.outcome, "outcome"))
+    return _CandidateTexts(
+        subject, attribute, value, statement, limited_to, checked_optional_text(candidate.outcome, "outcome")
+    )
 
 
-def _check_texts(texts: _Texts, candidate: Candidate, evidence: tuple[Evidence, ...], session: _CitedSession) -> None:
+def _check_texts(
+    texts: _CandidateTexts, candidate: Candidate, evidence: tuple[Evidence, ...], session: _CitedSession
+) -> None:
     """Reject texts that the quotes do not support, that are copied from a memory or an agent, or that are commands."""
     subject, _, value, statement, limited_to, outcome = texts
     _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)

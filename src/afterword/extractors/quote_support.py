@@ -195,10 +195,10 @@ class QuotedWords:
         return bool(self.agent_sentences.text) and bool(self.acceptance) and accepts(self.acceptance)
 
 
-def stands_in_own_words(value: str, own: str, pasted: str) -> bool:
+def stands_in_own_words(value: str, own_text: str, pasted_text: str) -> bool:
     """Return whether all quoted words of a value stand in a person's own words, and not only in pasted ones."""
     own_words, pasted_words, value_words = (
-        {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own, pasted, value)
+        {word.casefold() for word in re.findall(r"\w+", composed(text))} for text in (own_text, pasted_text, value)
     )
     cited = value_words & (pasted_words | own_words)
     return bool(cited) and cited <= own_words

@@ -195,15 +195,15 @@ def _merged_basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis
     return min(known, key=MOST_EXACT_FIRST.index, default=new)
 
 
-def compare_turns(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
+def compare_turns(earlier_turns: Sequence[Turn], later_turns: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
     """Compare two readings of a session turn by turn, and return their runs as `diff_runs` does.
 
     Mostly the later reading goes on from the last turns of the earlier one. That is preferred to a match of as many
     turns elsewhere: short answers and placeholders stand at many places.
     """
-    old, new = [_speaker_and_text(turn) for turn in before], [_speaker_and_text(turn) for turn in after]
-    stretches = diff_runs(old, new)
-    number_equal = sum(end - start for is_equal, start, end, _, _ in stretches if is_equal)
+    old, new = [_speaker_and_text(turn) for turn in earlier_turns], [_speaker_and_text(turn) for turn in later_turns]
+    runs = diff_runs(old, new)
+    number_equal = sum(end - start for is_equal, start, end, _, _ in runs if is_equal)
     for number in range(min(len(old), len(new), LARGEST_COMPARED // (len(old) + 1)), max(number_equal, 1) - 1, -1):
         start = len(old) - number
         if old[start:] == new[:number]:
@@ -212,7 +212,7 @@ def compare_turns(before: Sequence[Turn], after: Sequence[Turn]) -> list[tuple[b
                 (True, start, len(old), 0, number),
                 (False, len(old), len(old), number, len(new)),
             ]
-    return stretches
+    return runs
 
 
 def _speaker_and_text(turn: Turn) -> tuple[str, str]:

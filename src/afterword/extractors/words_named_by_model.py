@@ -135,7 +135,10 @@ class WordsNamedByModel:
 
 
 def hide_as_stored(
-    fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers, off_record_places: Collection[int] | None = None
+    new_turns: Sequence[Turn],
+    stored_turns: Sequence[Turn],
+    markers: Markers,
+    off_record_places: Collection[int] | None = None,
 ) -> tuple[Turn, ...]:
     """Mask and hide again in new turns what a model had named as private in the stored turns. Return the new turns.
 
@@ -144,26 +147,26 @@ def hide_as_stored(
     these are looked for at the places where stored turns are off the record. New turns that have lost the request
     before them are off the record too.
     """
-    if not off_record_places and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored):
-        return tuple(fresh)
-    fresh = hide_after_lost_turns(fresh, stored, markers)
-    hiding = _HidingAsStored(fresh, stored, finds_off_record=off_record_places is None)
+    if not off_record_places and not any(NAMED_SECRET in turn.text or is_off_record(turn) for turn in stored_turns):
+        return tuple(new_turns)
+    new_turns = hide_after_lost_turns(new_turns, stored_turns, markers)
+    hiding = _HidingAsStored(new_turns, stored_turns, finds_off_record=off_record_places is None)
     hiding.take_off_record(off_record_places or ())
-    for is_equal, *bounds in compare_turns(stored, fresh):
+    for is_equal, *bounds in compare_turns(stored_turns, new_turns):
         if not is_equal:
             hiding.hide_changed_turns(*bounds)
     return hiding.hidden_turns(markers)
 
 
 class _HidingAsStored:
-    """Finds the words in new turns (`fresh`) that are masked or hidden in stored turns, and hides them too.
+    """Finds the words in new turns that are masked or hidden in stored turns, and hides them too.
 
     With `finds_off_record`, the turns that are off the record are also found by the stored turns.
     """
 
-    def __init__(self, fresh: Sequence[Turn], stored: Sequence[Turn], *, finds_off_record: bool) -> None:
-        self._fresh, self._stored, self._finds_off_record = fresh, stored, finds_off_record
-        self._turns = list(fresh)
+    def __init__(self, new_turns: Sequence[Turn], stored_turns: Sequence[Turn], *, finds_off_record: bool) -> None:
+        self._new_turns, self._stored_turns, self._finds_off_record = new_turns, stored_turns, finds_off_record
+        self._turns = list(new_turns)
         self._unmatched: set[int] = set()
         self._secrets: set[str] = set()
         self._off_record: set[int] = set()
@@ -171,21 +174,21 @@ class _HidingAsStored:
     def take_off_record(self, places: Iterable[int]) -> None:
         """Take the turns at these places off the record, unless they are off it already."""
         for place in places:
-            if not is_off_record(self._fresh[place]):
-                self._hide(place, HIDDEN, is_off_record=self._fresh[place].role is Role.HUMAN)
+            if not is_off_record(self._new_turns[place]):
+                self._hide(place, HIDDEN, is_off_record=self._new_turns[place].role is Role.HUMAN)
 
     def hide_changed_turns(self, start: int, end: int, new_start: int, new_end: int) -> None:
         """Hide new turns like the stored turns that stand between the same equal turns."""
         self._unmatched.update(range(new_start, new_end))
         for place in range(start, end):
-            earlier = self._stored[place]
+            earlier = self._stored_turns[place]
             is_hidden = self._finds_off_record and is_off_record(earlier)
             if is_hidden or NAMED_SECRET in earlier.text:
                 places = _possible_places(place, earlier, start, end, new_start, new_end)
                 self._hide_first_match(earlier, places, is_hidden=is_hidden)
 
     def hidden_turns(self, markers: Markers) -> tuple[Turn, ...]:
-        """Return all new turns, with the secrets that were found masked in the turns without a stored one, too."""
+        """Return all new turns. Secrets that were found are also masked in the turns that are like no stored turn."""
         pattern = _secrets_pattern(self._secrets)
         for place in self._unmatched:
             turn = self._turns[place]
@@ -195,7 +198,7 @@ class _HidingAsStored:
     def _hide_first_match(self, earlier: Turn, places: Iterable[int], *, is_hidden: bool) -> None:
         """Hide the first of the new turns at these places that may be the stored turn."""
         for place in places:
-            later = self._fresh[place]
+            later = self._new_turns[place]
             if place not in self._unmatched or earlier.speaker != later.speaker:
                 continue
             words = set[str]() if is_hidden else _hidden_words(earlier.text, later.text)
@@ -206,27 +209,29 @@ class _HidingAsStored:
                 return
 
     def _hide(self, place: int, hidden_text: str, *, is_off_record: bool) -> None:
-        """Give a turn the text in which its words are hidden. What is off the record is hidden with its answers."""
+        """Take a turn off the record, or give it the text in which its words are hidden."""
         if is_off_record:
-            self._off_record.add(self._fresh[place].number)
+            self._off_record.add(self._new_turns[place].number)
         else:
             self._turns[place] = replace(self._turns[place], text=hidden_text)
 
 
-def hide_after_lost_turns(fresh: Sequence[Turn], stored: Sequence[Turn], markers: Markers) -> tuple[Turn, ...]:
+def hide_after_lost_turns(
+    new_turns: Sequence[Turn], stored_turns: Sequence[Turn], markers: Markers
+) -> tuple[Turn, ...]:
     """Hide new turns that are off the record because of stored turns that a short context has lost. Return them all."""
-    lost = _turns_lost_from_context(fresh, stored) if any(map(is_off_record, stored)) else ()
-    return hide_off_record((*lost, *fresh), markers)[len(lost) :] if lost else tuple(fresh)
+    lost = _turns_lost_from_context(new_turns, stored_turns) if any(map(is_off_record, stored_turns)) else ()
+    return hide_off_record((*lost, *new_turns), markers)[len(lost) :] if lost else tuple(new_turns)
 
 
-def _turns_lost_from_context(fresh: Sequence[Turn], stored: Sequence[Turn]) -> Sequence[Turn]:
+def _turns_lost_from_context(new_turns: Sequence[Turn], stored_turns: Sequence[Turn]) -> Sequence[Turn]:
     """Return the stored turns that a short context has lost: those before the turn with which the new turns begin.
 
     The new turns begin with the first stored turn or with a later one. Some stored turns are hidden, and cannot be
     compared. If no stored turn fits the new ones, all are lost. Turns that nobody said are left out, because programs
     move them.
     """
-    new, old = ([turn for turn in turns if turn.is_said] for turns in (fresh, stored))
+    new, old = ([turn for turn in turns if turn.is_said] for turns in (new_turns, stored_turns))
     if all(map(_is_same, old, new)):
         return ()
     first = max(0, len(old) - LARGEST_COMPARED // (len(new) + 1))

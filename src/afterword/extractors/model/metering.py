@@ -118,10 +118,10 @@ async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
             )
             if bill.fault:
                 telemetry.mark_span_failed(span, bill.fault)
-        _measure(request, bill, perf_counter() - began)
+        _measure_request(request, bill, perf_counter() - began)
 
 
-def _attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValue]:
+def _common_attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValue]:
     return {
         "gen_ai.operation.name": request.operation,
         "gen_ai.provider.name": "openai",
@@ -130,7 +130,7 @@ def _attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValue]:
 
 
 def _span_attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValue]:
-    attributes = {**_attributes(request), "afterword.purpose": request.purpose}
+    attributes = {**_common_attributes(request), "afterword.purpose": request.purpose}
     if request.completion_limit:
         attributes["gen_ai.request.max_tokens"] = request.completion_limit
     if request.operation == "chat":
@@ -138,9 +138,9 @@ def _span_attributes(request: ModelRequest) -> dict[str, telemetry.AttributeValu
     return attributes
 
 
-def _measure(request: ModelRequest, bill: Bill, duration: float) -> None:
+def _measure_request(request: ModelRequest, bill: Bill, duration: float) -> None:
     """Record how long a request took and the tokens that it used."""
-    attributes = _attributes(request)
+    attributes = _common_attributes(request)
     outcome = {**attributes, telemetry.ERROR: bill.fault} if bill.fault else attributes
     telemetry.measure(telemetry.Measure.GEN_AI_DURATION, duration, outcome)
     for kind, tokens in (("input", bill.usage.prompt_tokens), ("output", bill.usage.completion_tokens)):

@@ -134,7 +134,7 @@ def _message_utterances(message: JsonObject, log: ReadingLog, agents: frozenset[
     """Yield one utterance for each tool call and result of a message, and one for all of its text."""
     properties = message.get("additional_properties")
     properties = properties if isinstance(properties, dict) else {}
-    if _is_skipped(message, properties, log):
+    if _is_logged_as_skipped(message, properties, log):
         return
     said_at = local_instant(properties.get(SAID_AT), log)
     source, _ = _speaker(message, agents)
@@ -149,7 +149,7 @@ def _message_utterances(message: JsonObject, log: ReadingLog, agents: frozenset[
         yield Utterance(source, text, role, said_at)
 
 
-def _is_skipped(message: JsonObject, properties: JsonObject, log: ReadingLog) -> bool:
+def _is_logged_as_skipped(message: JsonObject, properties: JsonObject, log: ReadingLog) -> bool:
     """Return whether a message is of an unknown type, or a summary of others. Such a message is counted in the log."""
     role = message.get("role")
     if not is_framework_message(message) or role not in _ROLES:

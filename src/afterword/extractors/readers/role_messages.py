@@ -139,7 +139,7 @@ class SpeakerClues:
 
     def is_person(self, name: str | None) -> bool:
         """Whether the name is a person's: a known one, or that of the user whose memory it is."""
-        return name is not None and (self.people.has(name) or self.people.is_user(name))
+        return name is not None and (self.people.is_known(name) or self.people.is_user(name))
 
 
 def read_role_list(messages: object, log: ReadingLog, clues: SpeakerClues, layout: str) -> SavedConversation:

@@ -70,7 +70,7 @@ def _log_doubts(
 
 def _speaker(source: str, conversation: SavedConversation, log: ReadingLog, people: People) -> _Speaker:
     """Return who speaks under the name `source`. The caller's list decides first, then the state, then the name."""
-    is_known = people.is_listed_by_caller(source) or (people.has(source) and source not in conversation.agents)
+    is_known = people.is_listed_by_caller(source) or (people.is_known(source) and source not in conversation.agents)
     is_unclear = source in conversation.unclear_speakers
     may_be_person = source in conversation.outsiders or (is_unclear and people.is_user(source))
     is_assumed = not is_known and may_be_person

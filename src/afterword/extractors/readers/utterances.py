@@ -96,7 +96,7 @@ class People:
         """Return the people that the caller names. Letter case does not matter."""
         return cls(frozenset(composed(name).casefold() for name in humans), letters_and_digits(user or ""))
 
-    def has(self, name: str | None) -> bool:
+    def is_known(self, name: str | None) -> bool:
         """Whether the name is known to be a person's: the caller listed it, or it is a generic one."""
         return name is not None and (self.is_listed_by_caller(name) or is_generic_name(name))
 

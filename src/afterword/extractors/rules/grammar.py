@@ -187,7 +187,7 @@ def read_clause(clause: phrases.Clause, *, is_dated: bool = False) -> list[Claus
         return _fit_to_clause(clause, predicate, list(_row_claims(predicate, *row)))
     if not clause.has_subject:
         return _read_request(predicate)
-    return [] if clause.who else _read_drop(predicate) or [*_read_switch(predicate), *_read_decision(predicate)]
+    return [] if clause.who else _read_dropped_tool(predicate) or [*_read_switch(predicate), *_read_decision(predicate)]
 
 
 def _fit_to_clause(clause: phrases.Clause, predicate: str, claims: list[ClauseClaim]) -> list[ClauseClaim]:
@@ -247,6 +247,7 @@ def _may_be_limited(template: str, groups: dict[str, str]) -> bool:
 
 
 def _split_limit(pattern: re.Pattern[str], text: str) -> tuple[str, str | None]:
+    """Return a text without the occasion or purpose at its end that the pattern finds, and the occasion or None."""
     limited = pattern.fullmatch(text)
     return (limited["main"], limited["occasion"]) if limited else (text, None)
 
@@ -303,7 +304,7 @@ def _read_decision(predicate: str) -> list[ClauseClaim]:
     return [*_dropped_tool_claims(replaced), decision]
 
 
-def _read_drop(predicate: str) -> list[ClauseClaim]:
+def _read_dropped_tool(predicate: str) -> list[ClauseClaim]:
     match = _DROPPED.fullmatch(predicate)
     return _dropped_tool_claims(match["old"], "dropped") if match and _CHECKS["named"](match["old"]) else []
 
