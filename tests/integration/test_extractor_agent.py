@@ -18,6 +18,7 @@ from afterword.errors import ScopeInvalid
 from afterword.extractors.candidates import Candidate, Citation
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.extractor import Extraction, Rejection, Usage, Window
+from afterword.extractors.testing import OracleExtractor
 from afterword.facts.assertions import Kind, SpeechAct
 
 
@@ -186,3 +187,17 @@ async def test_it_works_in_a_team_whose_state_is_saved_and_loaded() -> None:
 async def test_it_runs_alone() -> None:
     result = await ExtractorAgent().run(task="I live in Graz.")
     assert "Graz" in result.messages[-1].to_text()
+
+
+async def test_a_secret_that_only_the_extractor_names_as_one_is_masked() -> None:
+    text = "I use bluefish99 there, on the router."
+    password = Candidate(
+        kind=Kind.ENTITY,
+        subject="user",
+        attribute="router_password",
+        value="bluefish99",
+        statement="The user's router password is bluefish99.",
+        evidence=[Citation(turn=1, quote=text)],
+    )
+    message = await answer(ExtractorAgent(extractor=OracleExtractor({"router": [password]})), said(text))
+    assert "bluefish99" not in message.content.model_dump_json()

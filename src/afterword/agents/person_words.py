@@ -13,7 +13,6 @@ from datetime import datetime
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 
 from afterword.agents.saved_blocks import BLOCK_SOURCE
-from afterword.extractors.candidates import mask_candidate
 from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.plain_statements import rests_on_plain_statement
@@ -93,9 +92,7 @@ class LiveConversation:
         private = WordsNamedByModel(self._privacy)
         private.add(extraction, transcript.turns)
         transcript = replace(transcript, turns=private.hide_in_turns(transcript.turns))
-        candidates = [
-            private.mask_in_candidate(mask_candidate(candidate, self._privacy)) for candidate in extraction.candidates
-        ]
+        candidates = [private.mask_in_candidate(candidate) for candidate in extraction.candidates]
         grounded = ground(candidates, transcript, scope=scope, session_id=LIVE, owners=owners).assertions
         return tuple(said for said in grounded if rests_on_plain_statement(said, transcript.turns[-1]))
 

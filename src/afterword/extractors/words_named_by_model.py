@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from afterword.extractors.candidates import Candidate, Citation
+from afterword.extractors.candidates import Candidate, Citation, mask_candidate
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
 from afterword.extractors.transcript_assembly import compare_turns
@@ -112,7 +112,8 @@ class WordsNamedByModel:
         return tuple(turns)
 
     def mask_in_candidate(self, candidate: Candidate) -> Candidate:
-        """Return the candidate with the named secrets masked."""
+        """Return the candidate with all secrets masked: those that patterns recognise, and those that the model named."""
+        candidate = mask_candidate(candidate, self._privacy)
         names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
         fields: dict[str, object] = {
             name: self._masked_text(text, None) for name in names if (text := getattr(candidate, name))

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from afterword import telemetry
-from afterword.extractors.candidates import Candidate, mask_candidate
+from afterword.extractors.candidates import Candidate
 from afterword.extractors.errors import AnswerCut, ExtractionError
 from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usage, Window
 from afterword.extractors.grounding import Grounding, ground
@@ -171,7 +171,7 @@ def ground_window(
     transcript = replace(prepared.transcript, turns=private.hide_in_turns(prepared.transcript.turns))
     examined = candidates[: 2 * privacy.facts_per_session if most else 0]
     grounding = ground(
-        [private.mask_in_candidate(mask_candidate(candidate, privacy)) for candidate in examined],
+        [private.mask_in_candidate(candidate) for candidate in examined],
         transcript,
         scope=saved.scope,
         session_id=saved.session_id,
