@@ -112,7 +112,7 @@ class WordsNamedByModel:
         return tuple(turns)
 
     def mask_in_candidate(self, candidate: Candidate) -> Candidate:
-        """Return the candidate with all secrets masked: those that patterns recognise, and those that the model named."""
+        """Return the candidate with all secrets masked: those of the patterns, and those that the model named."""
         candidate = mask_candidate(candidate, self._privacy)
         names = ("value", "statement", "subject", "attribute", "limited_to", "outcome", "former_name")
         fields: dict[str, object] = {
