@@ -68,7 +68,9 @@ _FEWEST_FIELDS = 2
 _SUBTITLE = re.compile(r"(?:\d{1,2}:)?\d{1,2}:\d{2}[,.]\d{1,3}\s?-->")
 _SCENE = re.compile(r"(?:INT|EXT)\b\.?[ /]")
 # The speaker in a script: "WITNESS. I was there.", or a name alone on a line.
-_CUE = re.compile(r"(?:THE )?[A-ZÀ-Þ][A-ZÀ-Þ'’-]{1,20}(?: [A-ZÀ-Þ'’-]{1,20}){0,2}(?:\s?\([^()\n]{1,30}\))?(?:\.\s|$)")
+_SCRIPT_SPEAKER = re.compile(
+    r"(?:THE )?[A-ZÀ-Þ][A-ZÀ-Þ'’-]{1,20}(?: [A-ZÀ-Þ'’-]{1,20}){0,2}(?:\s?\([^()\n]{1,30}\))?(?:\.\s|$)"
+)
 _LOWER_CASE = re.compile(r"[a-zß-öø-ÿ]")
 _ASKED = r"(?:question|frage|pregunta|domanda|pergunta|vraag|q)\s?\d{0,3}"
 _QUESTION_FIELD = re.compile(rf"{_ASKED}\s?[.:)]\s[^\n]{{0,200}}\?$", re.IGNORECASE)
@@ -124,7 +126,9 @@ def find_posts_and_scripts(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     yield from _posts_and_messages(lines)
     yield from _between(lines, _matching_indices(lines, _FIELD_OF_RECORD), _FEWEST_FIELDS, ForeignKind.RECORDS)
     yield from _between(lines, _matching_indices(lines, _SUBTITLE), 1, ForeignKind.SCRIPT)
-    yield from _between(lines, [*_matching_indices(lines, _SCENE), *_script_cue_indices(lines)], 2, ForeignKind.SCRIPT)
+    yield from _between(
+        lines, [*_matching_indices(lines, _SCENE), *_script_speaker_indices(lines)], 2, ForeignKind.SCRIPT
+    )
 
 
 def _posts_and_messages(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
@@ -150,9 +154,9 @@ def _is_message_header(head: str) -> bool:
     return match is not None and is_personal_name(match["name"])
 
 
-def _script_cue_indices(lines: Sequence[Line]) -> list[int]:
+def _script_speaker_indices(lines: Sequence[Line]) -> list[int]:
     """Return the indices of the lines where a script names a speaker in capitals, before words of that speaker."""
-    named = [(index, match) for index, line in enumerate(lines) if (match := _CUE.match(line.head))]
+    named = [(index, match) for index, line in enumerate(lines) if (match := _SCRIPT_SPEAKER.match(line.head))]
     spoken = ((index, match.string[match.end() :] or head_of_next_line(lines, index)) for index, match in named)
     return [index for index, words in spoken if _LOWER_CASE.search(words)]
 
