@@ -624,11 +624,11 @@ def _grouped(number: str, separator: str) -> str:
 
 _LOOKALIKES = str.maketrans({"a": "а", "e": "е", "o": "ο", "p": "р", "s": "ѕ", "i": "і", "w": "ԝ"})
 DISGUISES: dict[str, Callable[[str, str], str]] = {
-    "zero-width in the cue": lambda text, secret: text.replace("assw", "as\u200bsw"),
+    "zero-width in the word": lambda text, secret: text.replace("assw", "as\u200bsw"),
     "zero-width in the secret": lambda text, secret: text.replace(secret, "\u200b".join(secret)),
     "soft hyphens": lambda text, secret: text.replace("ss", "s\u00ads"),
     "non-breaking blanks": lambda text, secret: text.replace(" ", "\u00a0"),
-    "look-alike cue": lambda text, secret: text.replace("password", "password".translate(_LOOKALIKES)),
+    "look-alike word": lambda text, secret: text.replace("password", "password".translate(_LOOKALIKES)),
     "full width": lambda text, secret: "".join(chr(ord(s) + 0xFEE0) if "!" <= s <= "~" else s for s in text),
     "bidirectional marks": lambda text, secret: text.replace(secret, f"\u202e{secret}\u202c").replace("is", "\u200fis"),
     "variation selectors": lambda text, secret: text.replace("pass", "p\ufe0fass\ufe0f"),
@@ -687,7 +687,7 @@ def _keys(chance: random.Random) -> Iterator[SecretCase]:
     for sentence in TOKEN_SENTENCES:
         for make in (_letters(_HEX, 32), _letters(_ALNUM, 24), _letters(_ALNUM, 40)):
             key = make(chance)
-            yield _single("key beside a cue", "any", sentence.format(v=key), key)
+            yield _single("key beside its word", "any", sentence.format(v=key), key)
     for label in ("RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "PGP PRIVATE KEY BLOCK"):
         body = base64.b64encode(chance.randbytes(300)).decode()
         lines = "\n".join(body[start : start + 64] for start in range(0, len(body), 64))

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 
 from afterword.privacy import secret_values as values
-from afterword.privacy.secret_cues import (
+from afterword.privacy.secret_kinds import Secret, SentencePattern, Span
+from afterword.privacy.secret_vocabulary import (
     ACCESS,
     ASKING_IN,
     CODE,
@@ -21,7 +22,6 @@ from afterword.privacy.secret_cues import (
     SIGNING_IN,
     USE,
 )
-from afterword.privacy.secret_kinds import Secret, SentencePattern, Span
 
 _FARTHEST = 80
 PROGRAM = r"sha-?\d|bcrypt|argon2|\bhash|regex|password-protected|\bdef \w|=\s?\w+\(|import |return |console\."
@@ -103,7 +103,7 @@ _SECURITY_ANSWER = SentencePattern(
 _PERSONAL_ANSWER = replace(
     _SECURITY_ANSWER,
     name="answer that an account asks for",
-    cues=(rf"\b(?:{PERSONAL_TOPIC})", rf"\b(?:{ASKING_IN})\b"),
+    topics=(rf"\b(?:{PERSONAL_TOPIC})", rf"\b(?:{ASKING_IN})\b"),
     hints=tuple(
         (
             "maiden|first|name|birth|mädchen|geburts|erste|soltera|primer|jeune fille|premi|nubile|prim|solteira|"

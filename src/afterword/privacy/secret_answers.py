@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.normalisation import plain_form
-from afterword.privacy.secret_cues import (
+from afterword.privacy.secret_kinds import Secret, Span, compiled_expression
+from afterword.privacy.secret_vocabulary import (
     CODE,
     IS,
     KEY,
@@ -19,13 +20,12 @@ from afterword.privacy.secret_cues import (
     SECURITY_QUESTION,
     WEAK_PASSWORD,
 )
-from afterword.privacy.secret_kinds import Secret, Span, compiled_expression
 
 _TAIL = 300
 _LONGEST_ANSWER = 400
 _MOST_WORDS = 12
 
-_CUES = (
+_NAMES_OF_KINDS = (
     (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{PIN})(?![\w])"),
     (Secret.CODE, rf"(?<![\w-])(?:{CODE})(?![\w])"),
     (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{SECURITY_QUESTION}|{MAIDEN_NAME}|{WEAK_PASSWORD})s?(?![\w])"),
@@ -81,7 +81,7 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
     begin = max(tail.rfind(stop, 0, -1) for stop in ".!?\n") + 1
     match = _QUESTION.search(tail, begin)
     last = match.group() if match else tail
-    kind = next((kind for kind, cue in _CUES if compiled_expression(cue, re.IGNORECASE).search(last)), None)
+    kind = next((kind for kind, name in _NAMES_OF_KINDS if compiled_expression(name, re.IGNORECASE).search(last)), None)
     if kind is None or "[redacted: " in last:
         return None
     if compiled_expression(_ENDS_OPEN, re.IGNORECASE).search(last):

@@ -9,7 +9,9 @@ import re
 from typing import NamedTuple
 
 from afterword.privacy import secret_numbers as numbers
-from afterword.privacy.secret_cues import (
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value_span
+from afterword.privacy.secret_numbers import ends_with_link, is_year, possible_code_span
+from afterword.privacy.secret_vocabulary import (
     CARD_CODE,
     CODE,
     DEVICE,
@@ -24,8 +26,6 @@ from afterword.privacy.secret_cues import (
     TYPING,
     VERIFYING,
 )
-from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value_span
-from afterword.privacy.secret_numbers import ends_with_link, is_year, possible_code_span
 from afterword.text_caches import text_cache
 
 _BEFORE_NUMBER, _AFTER_NUMBER = r"(?<![\w.,/:€$£+-])", r"(?![\w]|[.:,/-]\d|\s?[%€$£°])"

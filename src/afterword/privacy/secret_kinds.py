@@ -69,16 +69,16 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class SentencePattern:
-    """A pattern of a secret anywhere in a sentence that matches each expression in `cues`, but not `unless`.
+    """A pattern of a secret anywhere in a sentence that matches each expression in `topics`, but not `unless`.
 
-    The group `value` of the expression `value` is the possible secret. With `is_far_reaching`, the cues may also stand
-    in the sentence before. Sentences longer than 400 characters are read in parts, so that the time is linear in the
+    The group `value` of the expression `value` is the possible secret. With `is_far_reaching`, the sentence before may
+    match `topics` instead. Sentences longer than 400 characters are read in parts, so that the time is linear in the
     text.
     """
 
     name: str
     kind: Secret
-    cues: tuple[str, ...]
+    topics: tuple[str, ...]
     value: str
     hints: tuple[str, ...]
     check: Check = any_value_span
@@ -94,10 +94,10 @@ class SentencePattern:
             # Most sentences hold no possible value, which is quick to see.
             if not self.is_far_reaching and not value.search(sentence):
                 continue
-            has_cues = all(compiled_expression(cue, re.IGNORECASE).search(sentence) for cue in self.cues)
+            names_topics = all(compiled_expression(each, re.IGNORECASE).search(sentence) for each in self.topics)
             follows = previous and not text[previous_end:start].strip(" .!?;:\n")
-            previous, previous_end = has_cues and self.is_far_reaching, end
-            if (has_cues or follows) and not compiled_expression(self.unless, re.IGNORECASE).search(sentence):
+            previous, previous_end = names_topics and self.is_far_reaching, end
+            if (names_topics or follows) and not compiled_expression(self.unless, re.IGNORECASE).search(sentence):
                 spans = filter(None, map(self.check, value.finditer(sentence)))
                 yield from ((start + first, start + last) for first, last in spans)
 

@@ -39,7 +39,7 @@ _LINKED = re.compile(
     r"(?:\b(?:is|ist|es|est|è|é|lautet|luidt|was|war|era|était|with|using|mit|con|avec|com|met|put|set|poniendo|mis|messo)|[:=])\s*$",
     re.IGNORECASE,
 )
-_PIN_CUE = re.compile(
+_PIN_WORD = re.compile(
     r"\bPIN\b|\b(?i:pin[ -]?(?:code|number|nummer)|passcode|geheimzahl|geheimnummer|entsperrcode|ontgrendelcode|"
     r"(?:code|c[óo]digo|codice|n[úu]mero) (?:pin|secret[oa]?|confidentiel|segreto|de (?:(?:ma|la|sa) )?carte|de d[ée]\w+|di sblocco)|"
     r"(?:unlock|screen|bank|card|phone) code|geheime code|puk)\b"
@@ -88,7 +88,7 @@ def sentence_pin_span(match: re.Match[str]) -> Span | None:
     """Return the span of a number in a sentence that names a PIN. "pin" without an article may be a verb."""
     start, end = match.span("value")
     is_unlinked_year = is_year(match.string[start:end]) and not _LINKED.search(match.string, 0, start)
-    return possible_code_span(match) if _PIN_CUE.search(match.string) and not is_unlinked_year else None
+    return possible_code_span(match) if _PIN_WORD.search(match.string) and not is_unlinked_year else None
 
 
 def sentence_code_span(match: re.Match[str]) -> Span | None:

@@ -12,7 +12,9 @@ from afterword.privacy import secret_numbers as numbers
 from afterword.privacy import secret_values as values
 from afterword.privacy.secret_access import ACCESS_WORD, ANSWER_PATTERNS, PROGRAM
 from afterword.privacy.secret_codes import CODE_PATTERNS
-from afterword.privacy.secret_cues import (
+from afterword.privacy.secret_forms import COMMAND_PATTERNS, PROVIDER_PATTERNS, VALUE
+from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value_span
+from afterword.privacy.secret_vocabulary import (
     AS,
     ASSIGNS,
     CARD,
@@ -33,8 +35,6 @@ from afterword.privacy.secret_cues import (
     WEAK_PASSWORD,
     WEAK_PASSWORD_HINTS,
 )
-from afterword.privacy.secret_forms import COMMAND_PATTERNS, PROVIDER_PATTERNS, VALUE
-from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, any_value_span
 
 _START = r"(?<![^\W_])"
 _GAP = r"(?P<gap>\s?\([^()\n]{0,60}\)|,?\s[^.!?\n;:=]{0,60}?)?"
@@ -302,7 +302,7 @@ _LIKELY_PASSWORD = SentencePattern(
 _RANDOM_WORD = replace(
     _LIKELY_PASSWORD,
     name="random word in a sentence about passwords",
-    cues=(rf"(?<![\w-])(?:{PASSWORD})(?![\w])",),
+    topics=(rf"(?<![\w-])(?:{PASSWORD})(?![\w])",),
     check=values.random_password_span,
 )
 
