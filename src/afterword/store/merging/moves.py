@@ -44,7 +44,7 @@ WHOLE_SCOPE = ""
 
 
 def move_exists(scope_id: int) -> Any:
-    """Return the condition that something was ever moved into this scope or out of it."""
+    """Return the condition of a query that something was ever moved into this scope or out of it."""
     query = select(MovedSourceRow.run_id).join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
     is_concerned = or_(col(RunRow.scope_id) == scope_id, col(MovedSourceRow.former_scope_id) == scope_id)
     return query.where(is_concerned).exists()
@@ -217,8 +217,7 @@ def move_sources_of_run(transaction: Session, into: Scope, run_id: int, *, is_ba
     origin_id, target_id = _lock_scopes(transaction, origin, target)
     rows = [row for row in rows if row.source != WHOLE_SCOPE]
     pairs = [(row.source, row.former_source) if is_back else (row.former_source, row.source) for row in rows]
-    former_names = [MovedSource(old, new) for old, new in pairs]
-    moved = _with_free_names(former_names, origin, _read_sources(transaction, target_id))
+    moved = _with_free_names((MovedSource(*pair) for pair in pairs), origin, _read_sources(transaction, target_id))
     for row, source in zip(rows, moved, strict=True):
         # A source may get another name than before, if another source has taken its name meanwhile.
         _update_moved_source(transaction, row, {"former_source" if is_back else "source": source.new})
