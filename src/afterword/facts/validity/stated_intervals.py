@@ -35,15 +35,19 @@ class _StatedIntervals:
         self._pairs, self._corrected_by = pairs, corrected_by
         self._continuing = pairs.continuing_ids.difference(corrected_by)
         self._corrected_starts: dict[str, list[datetime]] = defaultdict(list)
-        dated = {root: list(filter(self._has_bound, members)) for root, members in pairs.members.items()}
-        self._dated: dict[str, list[Assertion]] = {root: members for root, members in dated.items() if members}
+        self._dated = self._dated_members()
         self._changed_parts = self._find_changed_parts()
         for assertion in pairs.ordered:
             self._add_interval(assertion)
 
-    def _has_bound(self, said: Assertion) -> bool:
-        """Whether a repetition may take over the first or the last day of a statement."""
-        return said.valid_from is not None or said.valid_to is not None or said.id in self._continuing
+    def _dated_members(self) -> dict[str, list[Assertion]]:
+        """Return for each fact the statements whose first or last day a repetition may take over."""
+        dated: dict[str, list[Assertion]] = defaultdict(list)
+        for root, members in self._pairs.members.items():
+            for said in members:
+                if said.valid_from is not None or said.valid_to is not None or said.id in self._continuing:
+                    dated[root].append(said)
+        return dated
 
     def _find_changed_parts(self) -> dict[str, list[tuple[str, Relation]]]:
         """Return for each statement the earlier ones of which it ends a part only, with the relation."""

@@ -134,7 +134,7 @@ def _validity(pairs: JudgedPairs, corrected_by: Mapping[str, str], intervals: Ma
         stated = intervals[assertion.id]
         validity.spans[assertion.id] = [ValidityPeriod(*stated)]
         omissions: list[OmittedPart] = []
-        for later, relation in retirements[assertion.id]:
+        for later, relation in retirements.get(assertion.id, ()):
             pair = assertion.id, later
             taken = taken_interval(pairs.by_id[later], intervals[later], stated, extents.get(pair), relation)
             if pair in pairs.remainders:
@@ -156,18 +156,16 @@ def _retirements_in_effect(
     never_ended_anything = _withdrawn_before_they_held(pairs, corrected_by, intervals)
     never_ended_anything |= replaced_plans(pairs, intervals, extents, corrected_by)
 
-    def has_effect(earlier: str, later: str) -> bool:
-        # What was replaced as a whole does not hold again when its replacement is withdrawn or replaced itself.
-        is_whole = extents.get((earlier, later)) is Extent.WHOLE
-        return later not in corrected_by and (is_whole or later not in never_ended_anything)
-
-    return {
-        earlier: sorted(
-            [(later, relation) for later, relation in retirements if has_effect(earlier, later)],
-            key=lambda retirement: pairs.position[retirement[0]],
-        )
-        for earlier, retirements in pairs.retirements.items()
-    }
+    in_effect: dict[str, list[tuple[str, Relation]]] = {}
+    for earlier, retirements in pairs.retirements.items():
+        for later, relation in retirements:
+            # What was replaced as a whole does not hold again when its replacement is withdrawn or replaced itself.
+            is_lasting = later not in never_ended_anything or extents.get((earlier, later)) is Extent.WHOLE
+            if is_lasting and later not in corrected_by:
+                in_effect.setdefault(earlier, []).append((later, relation))
+    for retirements in in_effect.values():
+        retirements.sort(key=lambda retirement: pairs.position[retirement[0]])
+    return in_effect
 
 
 def _omitted_part(
@@ -263,11 +261,13 @@ def _rewordings(
     corrected_by: Mapping[str, str],
 ) -> tuple[Rewording, ...]:
     """Return the periods in which a fact is told in words other than those of its leading assertion."""
-    rewordings = fact_rewordings(
-        lead.id,
-        {member.id: member.statement for member in members},
-        {member.id: [(span.start, span.end) for span in validity.spans[member.id]] for member in members},
-        validity.rewordings,
-    )
+    rewordings: tuple[Rewording, ...] = ()
+    if any(validity.rewordings.get(member.id) for member in members):
+        rewordings = fact_rewordings(
+            lead.id,
+            {member.id: member.statement for member in members},
+            {member.id: [(span.start, span.end) for span in validity.spans[member.id]] for member in members},
+            validity.rewordings,
+        )
     continuing = [said for said in members if said.id in pairs.continuing_ids and said.id not in corrected_by]
     return rewordings_with_continuations(lead, [said for said in continuing if said is not lead], rewordings)

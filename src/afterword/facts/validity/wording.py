@@ -155,8 +155,6 @@ def fact_rewordings(
     or they never had it. `spans` are the periods in which each statement of the fact holds, in the order of saying.
     `own_rewordings` are the rewordings of each statement.
     """
-    if not any(own_rewordings.get(id_) for id_ in spans):
-        return ()
     bounds = {bound for id_ in spans for each in own_rewordings.get(id_, ()) for bound in (each.start, each.end)}
     bounds |= {bound for periods in spans.values() for period in periods for bound in period}
     rewordings: list[Rewording] = []
