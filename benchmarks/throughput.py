@@ -51,7 +51,7 @@ from afterword.extractors.model.judge import ModelJudge
 from afterword.extractors.readers import read_state
 from afterword.extractors.transcript_assembly import date_turns
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import SessionSelection, run_batch
+from afterword.pipeline.batch import SelectedSessions, run_batch
 from afterword.pipeline.budget import Budget
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -287,7 +287,7 @@ async def in_processes(options: argparse.Namespace, folder: Path) -> list[str]:
             await resources.store()
             since = time.perf_counter()
             report = await process(
-                resources, SessionSelection(waiting, are_named=True), ProcessingOptions(processes=count)
+                resources, SelectedSessions(waiting, are_named=True), ProcessingOptions(processes=count)
             )
             ours = time.perf_counter() - since
             await resources.close()

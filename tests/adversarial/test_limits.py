@@ -25,7 +25,7 @@ from afterword.pipeline.sources.other_libraries import ExportedMemory, Exporting
 from afterword.pipeline.window_reader import NOT_EXAMINED
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.policy import Privacy
-from afterword.privacy.seen_turns import StateReading
+from afterword.privacy.seen_turns import TurnsToRecognise
 from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store import lookup
 from afterword.store.database.engine import Store
@@ -100,7 +100,7 @@ async def _forget_a_session(size: int) -> None:
     key = TombstoneKey("key", b"x" * 32)
     tombstone = Tombstone(TombstoneKind.SESSION, key.id, key.session_hash(MIRA, "monday"), "", AT)
     forgotten = ForgottenContent(MIRA, "monday", [key], [tombstone])
-    shown = forgotten.blank_in_transcript(StateReading(transcript, transcript))
+    shown = forgotten.blank_in_transcript(TurnsToRecognise(transcript, transcript))
     others = [f"Hey {number}." for number in range(number_of_turns)]
     # Below a key of names, too, a list may hold words.
     state = forgotten.blank_in_state({"said": texts, "others": others, "name": texts[:1]}, turns, shown.turns)

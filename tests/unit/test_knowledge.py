@@ -19,7 +19,7 @@ from afterword.facts.validity import neighbourhood
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.timeline import fact_histories, histories_of_pairs
 from afterword.pipeline.resolution import required_pairs
-from afterword.store.database.cache import KnowledgeCache, TransactionCache
+from afterword.store.database.cache import KnowledgeCache, UncommittedCache
 from histories import LENA, Book, Digits, Dump, History, Judge, Told, day, dumped, histories, holds_for, statement
 
 NAMES = ("user", "Jan", "Jan Petrik", "jan petrik", "Jan Oduya", "Petrik", "Jan Oduya Lang", "the launch")
@@ -213,12 +213,12 @@ def knowledge_of(revision: int, *numbers: int) -> Knowledge:
 
 def test_others_see_what_a_transaction_has_found_out_once_it_is_committed() -> None:
     cache = KnowledgeCache()
-    in_transaction, after = TransactionCache(cache), knowledge_of(1, 1)
+    in_transaction, after = UncommittedCache(cache), knowledge_of(1, 1)
     in_transaction.keep(LENA, (1, ""), after)
-    assert (in_transaction.find(LENA, (1, "")), TransactionCache(cache).find(LENA, (1, ""))) == (after, None)
+    assert (in_transaction.find(LENA, (1, "")), UncommittedCache(cache).find(LENA, (1, ""))) == (after, None)
     in_transaction.commit()
-    assert TransactionCache(cache).find(LENA, (1, "")) is after
-    assert TransactionCache(cache).find(LENA, (2, "")) is None
+    assert UncommittedCache(cache).find(LENA, (1, "")) is after
+    assert UncommittedCache(cache).find(LENA, (2, "")) is None
 
 
 def test_what_was_used_least_lately_is_let_go_first() -> None:

@@ -55,12 +55,12 @@ def _mark_examples(value: object, examples: list[tuple[Any, Any]]) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "messages" and isinstance(inner, list):
-                _mark_examples_in_list(inner, list(examples))
+                _mark_examples_in_saved_messages(inner, list(examples))
             else:
                 _mark_examples(inner, examples)
 
 
-def _mark_examples_in_list(messages: list[Any], examples: list[tuple[Any, Any]]) -> None:
+def _mark_examples_in_saved_messages(messages: list[Any], examples: list[tuple[Any, Any]]) -> None:
     for message in messages:
         form = next((forms for forms in examples if message in forms), None)
         if form is not None:

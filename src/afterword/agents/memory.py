@@ -174,11 +174,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             words, limit=limit, kinds=kinds, as_of=as_of, explain=explain, cancellation_token=cancellation_token
         )
         is_for_all = limit is None and kinds is None and words.strip() and result.outcome in ANSWERED_OUTCOMES
-        others = await self._other_current_facts(words, as_of, result) if is_for_all else []
+        others = await self._other_current_facts_if_all_fit(words, as_of, result) if is_for_all else []
         results = contents_of_result(result, others, explain=explain)
         return FactQueryResult(results=results, outcome=result.outcome, stored=result.stored)
 
-    async def _other_current_facts(self, query: str, as_of: datetime | str | None, result: RecallResult) -> list[Fact]:
+    async def _other_current_facts_if_all_fit(
+        self, query: str, as_of: datetime | str | None, result: RecallResult
+    ) -> list[Fact]:
         """Return the facts that hold and are not in `result`, in the order of the block.
 
         It returns no facts if they do not all fit the budget.

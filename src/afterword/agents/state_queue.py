@@ -16,7 +16,7 @@ from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
 from afterword.privacy.blanking import FORGOTTEN
 from afterword.privacy.off_record import newly_hidden_indexes
 from afterword.privacy.policy import Privacy, with_privacy_counts
-from afterword.privacy.seen_turns import RecognisedTurns, StateReading
+from afterword.privacy.seen_turns import RecognisedTurns, TurnsToRecognise
 from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import sessions
 from afterword.store.database.engine import Store
@@ -113,17 +113,17 @@ class _StateQueuing:
         self._save_transcript(transaction, reading.before, hidden)
         return QueuedTurns(hidden.turns, reading.before)
 
-    def _reading(self, transaction: Session) -> StateReading:
+    def _reading(self, transaction: Session) -> TurnsToRecognise:
         before = self.privacy.mask_turns(sessions.read_turns(transaction, self.scope, self.session_id))
-        return StateReading(self.fresh, self.dated, before, self.at)
+        return TurnsToRecognise(self.fresh, self.dated, before, self.at)
 
     def _without_private_words(
-        self, forgotten: ForgottenContent, reading: StateReading
+        self, forgotten: ForgottenContent, reading: TurnsToRecognise
     ) -> tuple[Mapping[str, Any], Transcript, RecognisedTurns]:
         """Return the state and its transcript without forgotten and private words, and which turns were seen before."""
         from afterword.extractors.words_named_by_model import hide_after_lost_turns
 
-        recognised = forgotten.recognise_turns(reading)
+        recognised = forgotten.recognise_seen_turns(reading)
         timed = forgotten.blank_in_transcript(reading, recognised)
         known = recognised.hidden_indexes if forgotten.seen.turns else None
         blanked = forgotten.blank_in_state(self.state, self.fresh.turns, timed.turns)

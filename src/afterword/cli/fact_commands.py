@@ -143,7 +143,10 @@ AdditionalScopes = Annotated[
 
 @app.command(name="context")
 def context_command(
-    query: Annotated[str, typer.Argument(help="The question that the agent is asked; without one, no question.")] = "",
+    query: Annotated[
+        str,
+        typer.Argument(help="The question for which the context is shown. Without it: what an agent reads unasked."),
+    ] = "",
     user: User = None,
     scope: ScopeName = None,
     budget_tokens: BlockSize = None,

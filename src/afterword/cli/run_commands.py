@@ -127,7 +127,7 @@ ItemToReject = Annotated[
 ]
 ContestToKeep = Annotated[
     str | None,
-    typer.Option("--keep-both", metavar="ITEM", help="Let both statements of a contest count (give its number)."),
+    typer.Option("--keep-both", metavar="ITEM", help="Keep both statements of a contest (give its number)."),
 ]
 
 

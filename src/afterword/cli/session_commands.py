@@ -46,9 +46,7 @@ TrustManifest = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Store and show proposals that change no fact until `afterword apply`.")
 ]
-Retry = Annotated[
-    bool, typer.Option("--retry", help="Try sessions that failed before at once, also those that were set aside.")
-]
+Retry = Annotated[bool, typer.Option("--retry", help="Try failed sessions again now, also those that were set aside.")]
 EstimateOnly = Annotated[
     bool, typer.Option("--estimate", help="Show the expected cost; no request is sent and nothing is stored.")
 ]

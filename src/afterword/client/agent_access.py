@@ -1,6 +1,7 @@
 """The memory of one scope with the rights of an agent: it reads cleaned texts, and requests changes.
 
-A cleaned text is one line, without invisible characters, disguised letters, and tags of a memory block.
+A cleaned text is one line. Its invisible characters are removed. Look-alike letters inside Latin words are replaced by
+Latin letters, and the brackets of a memory block's tags by other signs, so that the text cannot open or close a block.
 """
 
 from __future__ import annotations

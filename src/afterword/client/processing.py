@@ -25,7 +25,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import (
     Failure,
     NotStarted,
-    SessionSelection,
+    SelectedSessions,
     queued_sessions,
     run_batch,
     sessions_to_process,
@@ -73,7 +73,7 @@ class ProcessingOptions:
 
 
 async def process(
-    resources: Resources, selection: SessionSelection | None, options: ProcessingOptions | None = None
+    resources: Resources, selection: SelectedSessions | None, options: ProcessingOptions | None = None
 ) -> ProcessingReport:
     """Process the selected sessions, or without a selection the recorded ones that wait, and return the results."""
     options = options or ProcessingOptions()
@@ -107,7 +107,7 @@ async def process(
     return ProcessingReport(tuple(processed), tracker.spent, tracker.reached, retried)
 
 
-async def _queue_failed_again(store: Store, selection: SessionSelection | None) -> int:
+async def _queue_failed_again(store: Store, selection: SelectedSessions | None) -> int:
     """Queue failed sessions again, and return their number. Without a selection, these are all recorded ones."""
 
     def work(transaction: Session) -> int:
@@ -218,7 +218,7 @@ async def reprocess(
     """Extract facts again from the stored turns of a session. Raises `NotFound` if the scope has no such session."""
     if await resources.read(lambda transaction: sessions.find_session(transaction, scope, session_id)) is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
-    return await process(resources, SessionSelection([Saved(scope, session_id, reread=True)], are_named=True), options)
+    return await process(resources, SelectedSessions([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
 async def retry_failed_sessions(
@@ -292,7 +292,7 @@ async def consolidate(resources: Resources, scopes: Sequence[Scope], *, apply: b
 
 
 async def estimate_costs(
-    resources: Resources, selection: SessionSelection | None, extractor_kind: str | None
+    resources: Resources, selection: SelectedSessions | None, extractor_kind: str | None
 ) -> CostEstimate:
     """Return what processing would cost. No request is sent, and nothing is stored."""
     extractor = extractor_kind or resources.settings.extractor

@@ -99,7 +99,7 @@ class ScopeReading(Checked):
         )
 
     async def check_known(self) -> None:
-        """Raise `NotFound` if nothing was ever stored for the scope. The error suggests scopes with similar names."""
+        """Raise `NotFound` if nothing was ever stored for the scope. Its message names scopes with similar names."""
         await self._resources.read(lambda transaction: scope_rows.check_known(transaction, self.scope))
 
     async def facts(

@@ -211,14 +211,14 @@ class StatementIndex:
             regroup_ids(self._ids, _key_id_pairs(old), _key_id_pairs(new)),
         )
         after._sorted, after._slots = dict(self._sorted), dict(self._slots)
-        _update_sorted(after._sorted, _entries_by_key(old, "keys"), _entries_by_key(new, "keys"))
+        _replace_lists_of_present_keys(after._sorted, _entries_by_key(old, "keys"), _entries_by_key(new, "keys"))
         for slot in {statement.slot for statement in (*old.values(), *new.values())} & after._slots.keys():
             groups = after._slots[slot] = dict(after._slots[slot])
             sides = ({id_: said for id_, said in side.items() if said.slot == slot} for side in (old, new))
             gone, come = (_entries_by_key(side, "slot_keys") for side in sides)
             for key in come:
                 groups.setdefault(key, [])
-            _update_sorted(groups, gone, come)
+            _replace_lists_of_present_keys(groups, gone, come)
         return after
 
     def statements_near(self, statement: IndexedStatement) -> list[IndexedStatement]:
@@ -299,7 +299,7 @@ def _entries_by_key(
     return entries
 
 
-def _update_sorted(
+def _replace_lists_of_present_keys(
     groups: dict[Hashable, Ordered], removed: Mapping[Hashable, Ordered], added: Mapping[Hashable, Ordered]
 ) -> None:
     """Replace the lists that change by new ones, since other versions of the index share the old lists."""

@@ -59,7 +59,7 @@ class NotDue(_UnprocessedSession):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSelection:
+class SelectedSessions:
     """Sessions to process. If `are_named` (the caller named each), they are tried even if they have just failed."""
 
     sessions: Sequence[Saved]
@@ -222,7 +222,7 @@ def select_sessions(
     scope: Scope | None = None,
     manifest: Path | None = None,
     trust_manifest: bool = False,
-) -> SessionSelection:
+) -> SelectedSessions:
     """Return the sessions at these paths, or the one of them with this id.
 
     Raises `SourceInvalid` as `find_sessions` does, and `NothingSelected` if no session there has this id.
@@ -235,11 +235,11 @@ def select_sessions(
     are_states = manifest is None and all(
         path.is_file() and path.name != MANIFEST and not is_database(path) for path in paths
     )
-    return SessionSelection(saved, are_named=session_id is not None or are_states)
+    return SelectedSessions(saved, are_named=session_id is not None or are_states)
 
 
 async def sessions_to_process(
-    store: Store, selection: SessionSelection | None, at: datetime
+    store: Store, selection: SelectedSessions | None, at: datetime
 ) -> tuple[list[Saved], list[NotDue]]:
     """Return the sessions to process at this instant, and those that failed before and must wait.
 

@@ -34,7 +34,7 @@ from afterword.facts.transcripts import TimeBasis, Transcript, Turn, find_owners
 from afterword.pipeline.errors import SourceInvalid
 from afterword.privacy.off_record import newly_hidden_indexes
 from afterword.privacy.policy import Privacy, with_privacy_counts
-from afterword.privacy.seen_turns import StateReading
+from afterword.privacy.seen_turns import TurnsToRecognise
 from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, proposals, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -102,7 +102,7 @@ class PreparedSession:
     owners: tuple[str, ...]
     windows: Sequence[Window]
     keys: tuple[str, ...]
-    reading: StateReading
+    reading: TurnsToRecognise
     masked_texts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -241,7 +241,7 @@ def _read_changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
 
 def _joined_transcript(
     store: Store, saved: Saved, stored: StoredSession, now: datetime
-) -> tuple[Transcript, dict[str, str], StateReading]:
+) -> tuple[Transcript, dict[str, str], TurnsToRecognise]:
     """Return the transcript of a session, and what was masked again because a model called it private before.
 
     The second value has the text of each such turn before and after masking. The third is what was read of the state.
@@ -250,9 +250,9 @@ def _joined_transcript(
     before = list(store.privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
         again = with_privacy_counts(localise_turns(sessions.transcript_of_session(before, row), stored.zone))
-        return again, {}, StateReading(again, again, before)
+        return again, {}, TurnsToRecognise(again, again, before)
     fresh = without_future_times(_read_saved_transcript(saved, stored, store.privacy), now)
-    reading = StateReading(fresh, _dated_transcript(saved, fresh, stored.zone, now), before, now)
+    reading = TurnsToRecognise(fresh, _dated_transcript(saved, fresh, stored.zone, now), before, now)
     masked, masked_texts, reading = _masked_as_before(stored.forgotten, reading, store.privacy)
     basis = TimeBasis(row.time_basis) if row and row.time_basis else None
     # Older versions stored times in the future, too. The saved state may have better ones.
@@ -282,14 +282,14 @@ def _dated_transcript(saved: Saved, fresh: Transcript, zone: tzinfo, now: dateti
 
 
 def _masked_as_before(
-    forgotten: ForgottenContent, reading: StateReading, privacy: Privacy
-) -> tuple[Transcript, dict[str, str], StateReading]:
+    forgotten: ForgottenContent, reading: TurnsToRecognise, privacy: Privacy
+) -> tuple[Transcript, dict[str, str], TurnsToRecognise]:
     """Return the dated transcript without forgotten words and without what a model called private before.
 
     The second value has the text of each turn that was masked, before and after. The third is the reading, which now
     knows what was off the record.
     """
-    recognised = forgotten.recognise_turns(reading) if forgotten.seen.turns else None
+    recognised = forgotten.recognise_seen_turns(reading) if forgotten.seen.turns else None
     kept = forgotten.blank_in_transcript(reading, recognised)
     known = recognised.hidden_indexes if recognised else None
     turns = hide_as_stored(kept.turns, reading.before, privacy.markers, known)

@@ -51,7 +51,7 @@ class SeenTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class StateReading:
+class TurnsToRecognise:
     """What was read of a state, and what was stored of its session.
 
     `fresh` is the transcript as it was read, and `dated` the same transcript with times. `before` are the turns that

@@ -17,7 +17,7 @@ def _blanked_list(_: list[Any], blanked: list[Any]) -> list[Any]:
     return blanked
 
 
-def blank_strings(
+def blank_saved_state(
     value: Any,
     blank: Callable[[str], str],
     blank_list: Callable[[list[Any], list[Any]], list[Any]] = _blanked_list,
@@ -31,13 +31,15 @@ def blank_strings(
         return blank(value)
     if isinstance(value, Mapping):
         blanked = {
-            name: inner if isinstance(inner, str) and name in NEVER_BLANKED else blank_strings(inner, blank, blank_list)
+            name: inner
+            if isinstance(inner, str) and name in NEVER_BLANKED
+            else blank_saved_state(inner, blank, blank_list)
             for name, inner in value.items()
         }
         is_changed = blanked.get("content") != value.get("content")
         return {**blanked, "metadata": {}} if is_changed and isinstance(blanked.get("metadata"), dict) else blanked
     if isinstance(value, list):
-        return blank_list(value, [blank_strings(inner, blank, blank_list) for inner in value])
+        return blank_list(value, [blank_saved_state(inner, blank, blank_list) for inner in value])
     return value
 
 

@@ -35,10 +35,10 @@ from afterword.privacy.seen_turns import (
     RecognisedTurns,
     SeenTurn,
     SeenTurns,
-    StateReading,
+    TurnsToRecognise,
     places_among_seen,
 )
-from afterword.privacy.state_blanking import StateBlanking, blank_strings
+from afterword.privacy.state_blanking import StateBlanking, blank_saved_state
 
 _DIGITS = 32
 MARK_DIGITS = 16
@@ -192,16 +192,16 @@ class ForgottenContent:
         has_tombstones = bool(self._whole_tombstones or self._text_tombstones)
         return has_tombstones or any(turn.is_left_out for turn in self.seen.turns)
 
-    def blank_in_transcript(self, reading: StateReading, recognised: RecognisedTurns | None = None) -> Transcript:
+    def blank_in_transcript(self, reading: TurnsToRecognise, recognised: RecognisedTurns | None = None) -> Transcript:
         """Return the dated transcript of a state without its forgotten words. The turns keep their numbers.
 
-        `recognised` is the result of `recognise_turns`, if it is known. The returned transcript has no
+        `recognised` is the result of `recognise_seen_turns`, if it is known. The returned transcript has no
         turns if all of them were forgotten. `skipped` says how many were.
         """
         fresh, dated = reading.fresh, reading.dated
         if not self.touches_session:
             return dated
-        recognised = recognised or self.recognise_turns(reading)
+        recognised = recognised or self.recognise_seen_turns(reading)
         rows = zip(fresh.turns, dated.turns, recognised.turns, strict=True)
         turns = tuple(self._blanked_turn(index, *row) for index, row in enumerate(rows))
         number = sum(turn.is_said and turn.text == FORGOTTEN for turn in turns)
@@ -213,7 +213,7 @@ class ForgottenContent:
         """Return stored turns without their forgotten words, including turns of which no word remains."""
         return tuple(self._blanked_turn(index, turn, turn, None) for index, turn in enumerate(turns))
 
-    def recognise_turns(self, reading: StateReading) -> RecognisedTurns:
+    def recognise_seen_turns(self, reading: TurnsToRecognise) -> RecognisedTurns:
         """Return what is known of the turns of a state: which of them were seen before, and when first.
 
         An older version has not recorded which turns it saw. In its sessions the turns stored before count as seen. If
@@ -287,7 +287,7 @@ class ForgottenContent:
             if new == FORGOTTEN and (self._whole_tombstones or self.blank_in_text(old) != FORGOTTEN)
         ]
         blanking = StateBlanking(self.blank_in_text, pairs, map(letters_and_digits, emptied))
-        blanked: dict[str, Any] = blank_strings(state, blanking.blank, blanking.without_pictures)
+        blanked: dict[str, Any] = blank_saved_state(state, blanking.blank, blanking.without_pictures)
         return blanked
 
     def _forgotten_counts_by_time(self, turn: Turn) -> dict[datetime, int]:

@@ -19,7 +19,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.subjects import told_under_current_names
 from afterword.facts.validity.fact_history import FactHistory, facts_at
 from afterword.facts.validity.timeline import erased_ids, fact_histories
-from afterword.store.database.cache import KnowledgeCache, TransactionCache
+from afterword.store.database.cache import KnowledgeCache, UncommittedCache
 from afterword.store.database.statements import CompiledQuery, fetch_rows, fetch_where_in, select_columns
 from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.knowledge_rows import knowledge_of, select_assertions, select_verdicts
@@ -184,9 +184,9 @@ def _windows_of(runs: Select[Any]) -> Any:
 _LIVE_KNOWLEDGE = tuple(map(CompiledQuery, _select_knowledge(bindparam("scope_id"))))
 
 
-def _transaction_cache(transaction: Session) -> TransactionCache:
+def _transaction_cache(transaction: Session) -> UncommittedCache:
     """Return the cache entries of this transaction. A transaction that was opened without a store has its own cache."""
-    entries: TransactionCache = transaction.info.setdefault(TransactionCache, TransactionCache(KnowledgeCache()))
+    entries: UncommittedCache = transaction.info.setdefault(UncommittedCache, UncommittedCache(KnowledgeCache()))
     return entries
 
 

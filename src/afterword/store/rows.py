@@ -306,12 +306,12 @@ def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def plain_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
+def unconverted_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:
     """Return columns whose values stay as the driver returns them, since most rows are never converted."""
-    return [plain_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
+    return [unconverted_column(table, name).label(f"column_{n}") for n, (table, name) in enumerate(columns)]
 
 
-def plain_column(table: type[SQLModel], name: str) -> Any:
+def unconverted_column(table: type[SQLModel], name: str) -> Any:
     """Return a column whose values stay as the driver returns them."""
     column = SQLModel.metadata.tables[str(table.__tablename__)].columns[name]
     return cast(column, String) if isinstance(column.type, JSON) else type_coerce(column, NullType())
@@ -319,5 +319,5 @@ def plain_column(table: type[SQLModel], name: str) -> Any:
 
 def search_terms_column(table: type[SQLModel]) -> Any:
     """Return the stored search words without the version of the tokenizer, null if another version made them."""
-    words, length = plain_column(table, "search_terms"), len(TOKENIZER)
+    words, length = unconverted_column(table, "search_terms"), len(TOKENIZER)
     return case((func.substr(words, 1, length) == TOKENIZER, func.substr(words, length + 1)))

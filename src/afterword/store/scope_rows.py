@@ -122,7 +122,7 @@ def scope_of_row(row: Any) -> Scope:
 
 
 def check_known(transaction: Session, scope: Scope) -> None:
-    """Raise `NotFound` if nothing was ever stored for the scope. The error names scopes with similar names."""
+    """Raise `NotFound` if nothing was ever stored for the scope. Its message names scopes with similar names."""
     if scope_key(transaction, scope):
         return
     query = select(ScopeRow).where(ScopeRow.tenant == scope.tenant)

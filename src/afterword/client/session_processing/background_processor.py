@@ -15,7 +15,7 @@ from afterword.client.processing import ProcessingOptions, process
 from afterword.client.resources import Resources
 from afterword.errors import AfterwordError
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import SessionSelection, queued_sessions
+from afterword.pipeline.batch import SelectedSessions, queued_sessions
 from afterword.store.database.engine import Store
 
 _log = telemetry.logs(__name__)
@@ -98,7 +98,7 @@ class BackgroundProcessor:
             async with announcing_failures(self._resources, scopes) as reports:
                 obstacle = child_process_obstacle(self._resources, store, selected)
                 options = self._options or ProcessingOptions(own_process=obstacle is None)
-                reports.append(await process(self._resources, SessionSelection(selected, are_named=False), options))
+                reports.append(await process(self._resources, SelectedSessions(selected, are_named=False), options))
         except AfterwordError as error:
             # The sessions stay queued. The next session of their scope, or `run_pending`, tries them again.
             _log.warning("sessions that ended were not processed (%s)", type(error).__name__)

@@ -14,7 +14,7 @@ from afterword.client.arguments import Source
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.readers import parse_state
 from afterword.facts.scopes import Scope
-from afterword.pipeline.batch import SessionSelection, select_sessions
+from afterword.pipeline.batch import SelectedSessions, select_sessions
 from afterword.pipeline.intake import Saved
 
 
@@ -28,14 +28,14 @@ def selection_from_source(
     humans: Sequence[str] = (),
     started_at: datetime | None = None,
     at: datetime,
-) -> SessionSelection:
+) -> SelectedSessions:
     """Return the sessions that the arguments of `process` select. Raises `ArgumentInvalid` and `SourceInvalid`."""
     given = _state_or_paths(source)
     if isinstance(given, Mapping | bytes):
         owner, name = _session_of_state(scope, session_id)
         state = parse_state(given) if isinstance(given, bytes) else given
         saved = Saved(owner, name, state=state, humans=humans, started_at=started_at, file_time=at)
-        return SessionSelection([saved], are_named=True)
+        return SelectedSessions([saved], are_named=True)
     is_recorded = _is_recorded_session(given, scope, session_id)
     if (given or manifest is not None) and not is_recorded:
         return select_sessions(
@@ -48,7 +48,7 @@ def selection_from_source(
     recorded_id = str(given[0]) if is_recorded else session_id
     if scope is None or recorded_id is None:
         raise ArgumentInvalid("say what to process: a path, a state, or a recorded session by scope and session id")
-    return SessionSelection([Saved(scope, recorded_id)], are_named=True)
+    return SelectedSessions([Saved(scope, recorded_id)], are_named=True)
 
 
 def _state_or_paths(source: Source) -> Mapping[str, Any] | bytes | list[str | Path]:

@@ -24,12 +24,12 @@ from afterword.extractors.model.answer_schemas import schema_envelope, schema_to
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
+    count_received_response,
+    count_sent_request,
     counting,
     current_meter,
     current_tally,
     metered,
-    tally_request,
-    tally_response,
 )
 from afterword.extractors.model.modes import MODES, PROBE, Probe, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
@@ -272,7 +272,7 @@ class ModelClient:
             from openai import DefaultAsyncHttpxClient
 
             http_client = DefaultAsyncHttpxClient(
-                event_hooks={"request": [tally_request], "response": [tally_response]}
+                event_hooks={"request": [count_sent_request], "response": [count_received_response]}
             )
             self._openai = open_connection(self.settings, http_client)
         return self._openai

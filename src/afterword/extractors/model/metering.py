@@ -200,13 +200,13 @@ def counting(tally: RequestTally) -> Iterator[None]:
         _tally.reset(token)
 
 
-async def tally_request(_request: object) -> None:
+async def count_sent_request(_request: object) -> None:
     """Count a request that is about to be sent."""
     if tally := current_tally():
         tally.usage += Usage(1)
 
 
-async def tally_response(response: httpx.Response) -> None:
+async def count_received_response(response: httpx.Response) -> None:
     """Count a response that has arrived, and record whether it is a web page instead of an answer."""
     if tally := current_tally():
         tally.responses += 1

@@ -111,7 +111,7 @@ def _collect_states(states: JsonObject, contents: _TeamContents, log: ReadingLog
         if "message_thread" in state:
             _collect_manager(name, state, contents, log)
         else:
-            inner += _collect_member(name, state, contents, log)
+            inner += _collect_member_and_find_inner_teams(name, state, contents, log)
     tasks = len(contents.tasks)
     for team in inner:
         _collect_states(team, contents, log)
@@ -128,7 +128,9 @@ def _collect_manager(name: str, state: JsonObject, contents: _TeamContents, log:
         contents.tasks.append(task)
 
 
-def _collect_member(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> list[JsonObject]:
+def _collect_member_and_find_inner_teams(
+    name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog
+) -> list[JsonObject]:
     """Add what an agent has seen, and return the states of the teams inside it."""
     contents.members.add(name)
     own = state.get("agent_state", state)

@@ -77,12 +77,12 @@ def affected_ids(
     beyond = _ends_of_edges(sides, _binding_closure(sides, moved), _affects_other_fact)
     changed |= beyond
     own = _binding_closure(sides, changed | moved)
-    if uncertain := _of_facts_that_may_lose_effect(sides, changed - moved):
+    if uncertain := _ids_whose_facts_may_lose_effect(sides, changed - moved):
         beyond = _ends_of_edges(sides, _binding_closure(sides, moved | uncertain), _affects_other_fact)
     return _binding_closure(sides, own | beyond)
 
 
-def _of_facts_that_may_lose_effect(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
+def _ids_whose_facts_may_lose_effect(sides: Sequence[JudgedStatements], ids: Iterable[str]) -> set[str]:
     """Return those of the statements whose facts have a statement that may lose its effect."""
     unchecked, uncertain = {*ids}, set[str]()
     while unchecked:
@@ -195,7 +195,7 @@ def replacement_times(
     for verdict in verdicts:
         if verdict.earlier_id == id_ and verdict.later_id in by_id and verdict.later_id not in undone_ids:
             judged[verdict.later_id].append(verdict)
-    is_exception = _is_exception(by_id[id_], verdicts)
+    is_exception = _has_end_or_is_exception(by_id[id_], verdicts)
     times = [
         by_id[later_id].said_at
         for later_id, on_pair in judged.items()
@@ -227,7 +227,7 @@ def may_withdraw_in_advance(said: Assertion, retraction: Assertion) -> bool:
     return is_after and (retraction.valid_from or retraction.said_at) <= (said.valid_from or said.said_at)
 
 
-def _is_exception(said: Assertion, verdicts: Iterable[Verdict]) -> bool:
+def _has_end_or_is_exception(said: Assertion, verdicts: Iterable[Verdict]) -> bool:
     is_judged = any(verdict.relation is Relation.EXCEPTS and verdict.later_id == said.id for verdict in verdicts)
     return is_judged or said.valid_to is not None
 

@@ -45,7 +45,7 @@ class KnowledgeCache:
                 self._size -= len(dropped.by_id)
 
 
-class TransactionCache:
+class UncommittedCache:
     """Cache entries that one transaction has read or changed. Others see them once the transaction is committed."""
 
     def __init__(self, cache: KnowledgeCache) -> None:

@@ -27,7 +27,7 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.policy import Privacy
 from afterword.store import migrations
 from afterword.store.database import compaction, sqlite_files
-from afterword.store.database.cache import KnowledgeCache, TransactionCache
+from afterword.store.database.cache import KnowledgeCache, UncommittedCache
 from afterword.store.database.cancellation import current_transaction_handle, interruptible_connection, run_in_thread
 from afterword.store.database.driver_errors import translate_driver_errors, unreachable_error
 from afterword.store.database.overtaking import LOCK_OUT_WRITERS, retry_if_overtaken
@@ -160,7 +160,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Open a transaction that only reads, in the calling thread. It blocks, so code in event loops uses `read`."""
-        cache = TransactionCache(self._cache)
+        cache = UncommittedCache(self._cache)
         with self.connecting(writing=False) as connection, _session(connection, cache) as transaction:
             yield transaction
         cache.commit()
@@ -173,7 +173,7 @@ class Store:
         first conflict, and `StoreTooNew` or `StoreOutdated` if the tables have another version than this program. With
         `alone` no other transaction writes to PostgreSQL meanwhile; it waits half a second for those that do.
         """
-        cache = TransactionCache(self._cache)
+        cache = UncommittedCache(self._cache)
         opened = self.connecting(writing=True, isolation=STRICT if strict else None, lasting=lasting)
         with opened as connection, _session(connection, cache) as transaction:
             if alone and self.dialect == "postgresql":
@@ -334,8 +334,8 @@ class Store:
         return share_compiled_statements(engine)
 
 
-def _session(connection: Connection, cache: TransactionCache) -> Session:
-    return Session(bind=connection, info={TransactionCache: cache, Connection: connection})
+def _session(connection: Connection, cache: UncommittedCache) -> Session:
+    return Session(bind=connection, info={UncommittedCache: cache, Connection: connection})
 
 
 def _shut_down(threads: dict[str, ThreadPoolExecutor], engine: Engine | None) -> None:

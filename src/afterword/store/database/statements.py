@@ -31,7 +31,7 @@ CHUNK = 500
 """How many values one statement lists. Databases limit the parameters of a statement; this is below every limit."""
 Values = Mapping[str, Any]
 cached_insert: Any = cache(insert)
-Plain = tuple[Any, ...]
+UnconvertedRow = tuple[Any, ...]
 CAPACITY = 1000
 _shared: dict[tuple[object, ...], tuple[Dialect, LRUCache[Any, Any]]] = {}
 """By server: its SQL dialect, and the cache of the statements that were compiled for it."""
@@ -168,7 +168,7 @@ class CompiledQuery:
     def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
         self._statement, self._compiled = statement, dict[str, tuple[str, Any]]()
 
-    def ask(self, connection: Connection, **values: object) -> list[Plain]:
+    def ask(self, connection: Connection, **values: object) -> list[UnconvertedRow]:
         """Return all rows for these values."""
         dialect = connection.dialect
         if dialect.name not in self._compiled:
@@ -179,11 +179,11 @@ class CompiledQuery:
         values_in_order: Any = named if positions is None else tuple([named[name] for name in positions])
         result = connection.exec_driver_sql(text, values_in_order)
         cursor: Any = result.cursor
-        rows: list[Plain] = cursor.fetchall()
+        rows: list[UnconvertedRow] = cursor.fetchall()
         result.close()
         return rows
 
-    def ask_listed(self, connection: Connection, names: Sequence[str], **values: object) -> list[Plain]:
+    def ask_listed(self, connection: Connection, names: Sequence[str], **values: object) -> list[UnconvertedRow]:
         """Return all rows for these names. The query must have the condition `has_listed_name`."""
         return self.ask(connection, names=json.dumps(names), **values) if names else []
 

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis
-from afterword.privacy.seen_turns import UNKNOWN_WORDS, RecognisedTurns, StateReading
+from afterword.privacy.seen_turns import UNKNOWN_WORDS, RecognisedTurns, TurnsToRecognise
 from afterword.store.forgetting.seen_turn_rows import note_seen_turns
 from afterword.store.forgetting.tombstone_rows import read_forgotten
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
@@ -49,7 +49,7 @@ def end_pause(transaction: Session, scope: Scope) -> Pause | None:
 
 
 def note_skipped_session(
-    transaction: Session, scope: Scope, session_id: str, reading: StateReading, *, leaves_out_turns: bool = True
+    transaction: Session, scope: Scope, session_id: str, reading: TurnsToRecognise, *, leaves_out_turns: bool = True
 ) -> None:
     """Count a session that is not stored because of a pause, if it has turns that were not seen before.
 
@@ -58,7 +58,7 @@ def note_skipped_session(
     """
     pause = read_pause(transaction, scope)
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-    recognised = forgotten.recognise_turns(reading)
+    recognised = forgotten.recognise_seen_turns(reading)
     new = _indexes_of_new_turns(reading, recognised)
     is_counted = not recognised.turns or any(recognised.turns[index].is_said for index in new)
     if pause is not None and is_counted:
@@ -73,7 +73,7 @@ def note_skipped_session(
         note_seen_turns(transaction, scope, session_id, forgotten, replace(recognised, turns=turns))
 
 
-def _indexes_of_new_turns(reading: StateReading, recognised: RecognisedTurns) -> set[int]:
+def _indexes_of_new_turns(reading: TurnsToRecognise, recognised: RecognisedTurns) -> set[int]:
     """Return the indexes of the turns of a state that were not seen before.
 
     The blocks of a memory do not count. They have words of before the pause, and later states repeat them.

@@ -22,7 +22,7 @@ from afterword.privacy.blanking import (
     blank_spans,
     letters_and_digits,
 )
-from afterword.privacy.state_blanking import blank_strings, keep_json_valid
+from afterword.privacy.state_blanking import blank_saved_state, keep_json_valid
 from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.forgetting.erasable_tables import SESSION_CLAUSES, SessionKeys
@@ -194,7 +194,7 @@ class RowBlanking:
             return turn.text if spares_people and turn.role is Role.HUMAN else blank(turn.text, times)
 
         self._change_turns(lambda turn: blank_turn(turn, times=int(turn.is_said)))
-        self._change_state(lambda state: blank_strings(state, lambda text: keep_json_valid(text, blank(text))))
+        self._change_state(lambda state: blank_saved_state(state, lambda text: keep_json_valid(text, blank(text))))
         self._change_transcripts(blank_turn)
 
     def _rows(self, table: type[T]) -> Sequence[T]:

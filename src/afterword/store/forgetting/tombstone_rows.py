@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Turn
-from afterword.privacy.seen_turns import SeenTurns, StateReading
+from afterword.privacy.seen_turns import SeenTurns, TurnsToRecognise
 from afterword.privacy.tombstones import ForgottenContent, Tombstone, TombstoneKey, TombstoneKind, text_tombstones
 from afterword.store.database.clock import clamp_to_present
 from afterword.store.database.statements import chunks, insert_missing
@@ -129,10 +129,10 @@ def has_session_tombstone(transaction: Session, scope: Scope, scope_id: int, ses
     return transaction.exec(query).first() is not None
 
 
-def note_turns_of_state(transaction: Session, scope: Scope, session_id: str, reading: StateReading) -> None:
+def note_turns_of_state(transaction: Session, scope: Scope, session_id: str, reading: TurnsToRecognise) -> None:
     """Store which turns of a session a state has, to recognise them in later states."""
     forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
-    note_seen_turns(transaction, scope, session_id, forgotten, forgotten.recognise_turns(reading))
+    note_seen_turns(transaction, scope, session_id, forgotten, forgotten.recognise_seen_turns(reading))
 
 
 def add_tombstones(transaction: Session, scope: Scope, tombstones: Iterable[Tombstone]) -> tuple[int, int]:

@@ -62,7 +62,7 @@ class EndedFacts:
         for stored in map(view.unit_at, places[table.rank[places].argsort()].tolist()):
             if isinstance(stored, StoredFact):
                 self._add(stored)
-        for stored in view.reworded_facts():
+        for stored in view.facts_with_ended_parts():
             self._add_former_sentence(stored)
 
     def hidden_turns(self, read_served: Callable[[], Iterable[StoredFact]]) -> HiddenTurns:

@@ -27,7 +27,7 @@ from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.search_terms import fact_terms, fact_text
-from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, Plain, has_listed_name, moment
+from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, UnconvertedRow, has_listed_name, moment
 from afterword.store.fact_details import (
     ATTRIBUTE,
     DETAILS,
@@ -46,7 +46,14 @@ from afterword.store.fact_details import (
     build_lone_fact,
     stands_alone,
 )
-from afterword.store.rows import parse_json_list, period_of, plain_column, rewordings_of, search_terms_column, tags_of
+from afterword.store.rows import (
+    parse_json_list,
+    period_of,
+    rewordings_of,
+    search_terms_column,
+    tags_of,
+    unconverted_column,
+)
 from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, FactRow
 
 # The columns of a row. A fact has one row for each piece of evidence of each of its assertions. The first five columns
@@ -79,7 +86,7 @@ class StoredFact:
     number: int = 0
     asks: bool = False
 
-    def __init__(self, rows: tuple[Plain, ...]) -> None:
+    def __init__(self, rows: tuple[UnconvertedRow, ...]) -> None:
         by_place = sorted(rows, key=lambda row: (row[_ORDINAL], row[_ITEM] or 0)) if len(rows) > 1 else rows
         self._rows = tuple(by_place)
         self.id: str = rows[0][FACT]
@@ -90,7 +97,7 @@ class StoredFact:
         self._groups: tuple[int, ...] | None = None
 
     @property
-    def _lead_row(self) -> Plain:
+    def _lead_row(self) -> UnconvertedRow:
         rows = self._rows
         return rows[0] if len(rows) == 1 else next(row for row in rows if row[_IS_LEAD])
 
@@ -234,7 +241,7 @@ class StoredFact:
     def _details(self) -> list[Details]:
         return list(map(self._details_of_row, self._rows))
 
-    def _details_of_row(self, row: Plain) -> Details:
+    def _details_of_row(self, row: UnconvertedRow) -> Details:
         """Return the values of a row, numbered as in `store.fact_details`."""
         known = (row[_SAID] or self.id, row[_SUBJECT] or OWNER, row[_RECORDED_AT], row[_CONTESTED_BY] or "[]")
         return [*known, *parse_json_list(row[_DETAILS])]
@@ -345,7 +352,7 @@ def read_stored_facts(connection: Connection, scope_key: int, ids: Sequence[str]
     return stored_facts(_SOME_FACTS.ask_listed(connection, ids, scope=scope_key))
 
 
-def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
+def stored_facts(rows: Sequence[UnconvertedRow]) -> list[StoredFact]:
     """Return one `StoredFact` for all rows of the same fact."""
     # Most facts have one row. Then this takes a quarter of the time of the loop.
     by_fact = {row[FACT]: (row,) for row in rows}
@@ -357,24 +364,24 @@ def stored_facts(rows: Sequence[Plain]) -> list[StoredFact]:
 
 
 def _select_facts() -> Select[Any]:
-    session_id = func.coalesce(plain_column(AssertionRow, "session_id"), "")
+    session_id = func.coalesce(unconverted_column(AssertionRow, "session_id"), "")
     kind = case(*((col(AssertionRow.kind) == str(kind), number) for number, kind in enumerate(KINDS)))
     # The order is that of the column numbers above and in `store.fact_details`. To save memory, a column is null
     # if it has its usual value or equals another column.
     columns = (
-        *(plain_column(AssertionRow, "said_at"), session_id),
+        *(unconverted_column(AssertionRow, "said_at"), session_id),
         *(func.coalesce(col(EvidenceRow.turn), 0), func.coalesce(col(EvidenceRow.start), 0)),
         *(col(FactRow.id), col(FactAssertionRow.ordinal), func.coalesce(col(EvidenceRow.ordinal), 0)),
         func.nullif(col(AssertionRow.id), col(FactRow.id)),
         *(case((col(AssertionRow.id) == col(FactRow.lead_id), 1), else_=0), kind),
-        *(func.length(col(AssertionRow.statement)), plain_column(FactRow, "spans")),
-        *(func.nullif(plain_column(FactRow, "may_be"), "[]"), search_terms_column(FactRow)),
+        *(func.length(col(AssertionRow.statement)), unconverted_column(FactRow, "spans")),
+        *(func.nullif(unconverted_column(FactRow, "may_be"), "[]"), search_terms_column(FactRow)),
         *(func.nullif(col(EvidenceRow.session_id), session_id), col(EvidenceRow.turn)),
         case((col(AssertionRow.former_name).is_not(None), 1)),
-        func.nullif(plain_column(AssertionRow, "subject"), OWNER),
-        plain_column(AssertionRow, "recorded_at"),
-        func.nullif(plain_column(FactRow, "contested_by"), "[]"),
-        ColumnsAsJson(*(plain_column(table, name) for table, name in DETAILS)),
+        func.nullif(unconverted_column(AssertionRow, "subject"), OWNER),
+        unconverted_column(AssertionRow, "recorded_at"),
+        func.nullif(unconverted_column(FactRow, "contested_by"), "[]"),
+        ColumnsAsJson(*(unconverted_column(table, name) for table, name in DETAILS)),
     )
     return (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))

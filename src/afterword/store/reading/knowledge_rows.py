@@ -31,7 +31,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.similarity import StatementIndex, is_distinctive_stem, statement_stems
 from afterword.facts.words import terms
 from afterword.recall.search_terms import TOKENIZER, words_without_date
-from afterword.store.database.statements import ColumnsAsJson, Plain, moment
+from afterword.store.database.statements import ColumnsAsJson, UnconvertedRow, moment
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
@@ -62,16 +62,16 @@ _EARLIER, _LATER, _RELATION, _REASON, _JUDGE, _JOINS, _PARTS, _EXTENT, _REMAINDE
 class _StatementRows:
     """The rows of the live assertions of a scope."""
 
-    def __init__(self, rows: Iterable[Plain], scope: Scope) -> None:
-        self.first: dict[str, Plain] = {}
-        self._further: dict[str, list[Plain]] = defaultdict(list)
+    def __init__(self, rows: Iterable[UnconvertedRow], scope: Scope) -> None:
+        self.first: dict[str, UnconvertedRow] = {}
+        self._further: dict[str, list[UnconvertedRow]] = defaultdict(list)
         for row in rows:
             if self.first.setdefault(row[_ID], row) is not row:
                 self._further[row[_ID]].append(row)
         self.assertions: LazyMap[str, Assertion] = LazyMap(self.first, lambda id_: _assertion(self._rows(id_), scope))
         self.ids_by_subject: PersistentMap[str, Sequence[str]] = self.ids_by_column(_SUBJECT_KEY)
 
-    def _rows(self, id_: str) -> list[Plain]:
+    def _rows(self, id_: str) -> list[UnconvertedRow]:
         return [self.first[id_], *self._further.get(id_, ())]
 
     def ids_by_column(self, column: int) -> PersistentMap[str, Sequence[str]]:
@@ -99,7 +99,7 @@ class _StatementRows:
             [id_ for id_, row in rows if row[_ACT] != SpeechAct.STATE],
         )
 
-    def _stems(self, row: Plain) -> Iterable[str]:
+    def _stems(self, row: UnconvertedRow) -> Iterable[str]:
         """Return the word stems of an assertion. For the leading assertion of a fact they are stored with the fact."""
         if row[_LEAD] != row[_ID] or not row[_TERMS] or not row[_TERMS].startswith(TOKENIZER):
             return statement_stems(self.assertions[row[_ID]]).all_stems
@@ -125,10 +125,12 @@ def select_verdicts(keys: Select[Any]) -> Any:
     return select(*(getattr(VerdictRow, name) for name in _VERDICT)).where(col(VerdictRow.key).in_(keys))
 
 
-def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[Plain], scope: Scope) -> Knowledge:
+def knowledge_of(
+    revision: int, assertions: Iterable[UnconvertedRow], verdicts: Sequence[UnconvertedRow], scope: Scope
+) -> Knowledge:
     """Return the knowledge of a scope at a revision, made of the rows of its assertions and verdicts."""
     statements = _StatementRows(assertions, scope)
-    judged: dict[str, list[Plain]] = defaultdict(list)
+    judged: dict[str, list[UnconvertedRow]] = defaultdict(list)
     for row in verdicts:
         judged[row[_EARLIER]].append(row)
         judged[row[_LATER]].append(row)
@@ -149,13 +151,13 @@ def knowledge_of(revision: int, assertions: Iterable[Plain], verdicts: Sequence[
     )
 
 
-def _order(rows: Sequence[Plain]) -> Order:
+def _order(rows: Sequence[UnconvertedRow]) -> Order:
     row = rows[0]
     turn, start = max((row[_TURN] or 0, row[_START] or 0) for row in rows)
     return moment(row[_SAID_AT]), row[_SESSION] or "", turn, start, row[_ID]
 
 
-def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
+def _assertion(rows: Sequence[UnconvertedRow], scope: Scope) -> Assertion:
     row, details = rows[0], [json.loads(each[_DETAILS]) for each in rows]
     kind, attribute, value, statement, speaker, authority, is_guess = details[0][:7]
     valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s = details[0][7:14]
@@ -188,7 +190,7 @@ def _assertion(rows: Sequence[Plain], scope: Scope) -> Assertion:
     )
 
 
-def _verdict(row: Plain) -> Verdict:
+def _verdict(row: UnconvertedRow) -> Verdict:
     return Verdict(
         row[_EARLIER],
         row[_LATER],

@@ -35,7 +35,7 @@ from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.snapshots import IS_UNLINKED, ScopeVersion, changes_between, read_version
 from afterword.store.reading.spoken_turns import SpokenTurns, read_spoken_turns
 from afterword.store.reading.views import View
-from afterword.store.rows import plain_columns
+from afterword.store.rows import unconverted_columns
 from afterword.store.tables import AssertionRow, VerdictRow
 
 MOST_TURNS = 300_000
@@ -196,7 +196,7 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
         unlinked, ends = known.unlinked, known.ends
     else:
-        unlinked, ends = _read_unlinked_words(connection, now)
+        unlinked, ends = _words_of_withdrawals_and_ends(connection, now)
     corrected = _CORRECTED.ask(connection, scope=now.key, corrects=str(Relation.CORRECTS))
     inputs = _LayerInputs(
         read_spoken_turns(connection, scope, now, before, changes, includes_other_people=includes_other_people),
@@ -210,7 +210,9 @@ def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy:
     return inputs
 
 
-def _read_unlinked_words(connection: Connection, now: ScopeVersion) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
+def _words_of_withdrawals_and_ends(
+    connection: Connection, now: ScopeVersion
+) -> tuple[Mapping[str, Words], Mapping[str, Words]]:
     """Return the words of the withdrawals and requests that belong to no fact, and those of statements that end a fact.
 
     Both are given by the ids of the statements.
@@ -292,7 +294,7 @@ def _with_successors(view: View, former: Sequence[Fact], served: ServedFacts) ->
 
 
 _UNLINKED = CompiledQuery(
-    select(*plain_columns((AssertionRow, name) for name in ("id", "value", "statement", "act", "cue"))).where(
+    select(*unconverted_columns((AssertionRow, name) for name in ("id", "value", "statement", "act", "cue"))).where(
         IS_UNLINKED, or_(col(AssertionRow.value) != "", col(AssertionRow.act) == str(SpeechAct.STATE))
     )
 )

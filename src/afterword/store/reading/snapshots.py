@@ -23,7 +23,7 @@ from afterword.store.ledger import session_source
 from afterword.store.lookup import live_assertion_ids
 from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
-from afterword.store.rows import plain_columns, search_terms_column
+from afterword.store.rows import search_terms_column, unconverted_columns
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -172,7 +172,7 @@ def _select_cited_turns() -> Select[Any]:
         .cte("cited")
     )
     return (
-        select(*plain_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"))
+        select(*unconverted_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"))
         .join_from(cited, SessionRow, col(SessionRow.session_id) == cited.c.session_id)
         .join(TurnRow, (col(TurnRow.session_pk) == col(SessionRow.id)) & (col(TurnRow.number) == cited.c.turn))
         .where(col(SessionRow.scope_id) == bindparam("scope"), col(TurnRow.role) == bindparam("role"))
@@ -198,7 +198,7 @@ _CHANGES = (
 )
 TURN_ROWS = CompiledQuery(_select_cited_turns())
 _SESSION_TURNS = CompiledQuery(
-    select(*plain_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"))
+    select(*unconverted_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"))
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
@@ -213,7 +213,7 @@ IS_UNLINKED = and_(
 )
 """The condition of live statements that belong to no fact: withdrawals, and what somebody asked to be forgotten."""
 _UNLINKED = CompiledQuery(
-    select(*plain_columns([(EvidenceRow, "session_id"), (EvidenceRow, "turn")]))
+    select(*unconverted_columns([(EvidenceRow, "session_id"), (EvidenceRow, "turn")]))
     .join_from(AssertionRow, EvidenceRow, col(EvidenceRow.assertion_id) == col(AssertionRow.id))
     .where(IS_UNLINKED, col(EvidenceRow.turn).is_not(None))
 )

@@ -14,10 +14,10 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import CompiledQuery, Plain, has_listed_name
+from afterword.store.database.statements import CompiledQuery, UnconvertedRow, has_listed_name
 from afterword.store.reading.snapshots import ScopeVersion, session_ids_of_changes
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, local_said_at
-from afterword.store.rows import plain_columns, search_terms_column
+from afterword.store.rows import search_terms_column, unconverted_columns
 from afterword.store.tables import RunRow, ScopeChangeRow, SessionRow, TurnRow
 from afterword.text_caches import text_cache
 
@@ -32,7 +32,7 @@ class SpokenTurns:
 
     version: ScopeVersion
     index: SaidIndex
-    marks: Mapping[str, Plain]
+    marks: Mapping[str, UnconvertedRow]
     includes_other_people: bool = False
 
 
@@ -70,7 +70,7 @@ def read_spoken_turns(
 
 
 def _turns_with_predecessors(
-    rows: Iterable[Plain], scope: Scope, *, includes_other_people: bool
+    rows: Iterable[UnconvertedRow], scope: Scope, *, includes_other_people: bool
 ) -> tuple[list[StoredTurn], dict[str, dict[int, SourceTurn]]]:
     """Return the turns of the owner (or of all people), and the preceding turn of each, by session and number.
 
@@ -78,7 +78,7 @@ def _turns_with_predecessors(
     """
     turns: list[StoredTurn] = []
     before: dict[str, dict[int, SourceTurn]] = {}
-    former: Plain | None = None
+    former: UnconvertedRow | None = None
     for row in rows:
         key, session_id, humans, assumed, number, speaker, *_, role = row
         is_of_person = role == Role.HUMAN
@@ -112,7 +112,9 @@ _RUNS_OF_SESSIONS = select(col(RunRow.session_pk)).where(
 # Sessions without any run, and sessions with an applied run. No index finds the runs of one session, so they are found
 # by their scope.
 _SESSIONS = CompiledQuery(
-    select(*plain_columns((SessionRow, name) for name in "id session_id humans assumed updated_at".split())).where(
+    select(
+        *unconverted_columns((SessionRow, name) for name in "id session_id humans assumed updated_at".split())
+    ).where(
         col(SessionRow.scope_id) == bindparam("scope"),
         or_(
             col(SessionRow.id).not_in(_RUNS_OF_SESSIONS),
@@ -121,7 +123,9 @@ _SESSIONS = CompiledQuery(
     )
 )
 _TURNS = CompiledQuery(
-    select(*plain_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"), col(TurnRow.role).label("role"))
+    select(
+        *unconverted_columns(TURN_COLUMNS), search_terms_column(TurnRow).label("terms"), col(TurnRow.role).label("role")
+    )
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),

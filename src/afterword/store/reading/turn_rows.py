@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 from afterword.facts.local_time import at_offset
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.search_terms import turn_terms, turn_text
-from afterword.store.database.statements import Plain, moment
+from afterword.store.database.statements import UnconvertedRow, moment
 from afterword.store.tables import SessionRow, TurnRow
 from afterword.text_caches import text_cache
 
@@ -33,7 +33,7 @@ class StoredTurn:
     sources: tuple[()] = ()
     successor: None = None
 
-    def __init__(self, row: Plain) -> None:
+    def __init__(self, row: UnconvertedRow) -> None:
         key, session_id, humans, assumed, number, speaker, said_at, offset_s, text, shown, terms = row
         in_company = _count_people(humans, assumed) > 1
         self.turn: SourceTurn = SourceTurn(

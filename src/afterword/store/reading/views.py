@@ -180,7 +180,7 @@ class View:
             return self._kinds >= 0
         return numpy.isin(self._kinds, [number for number, kind in enumerate(KINDS) if kind in kinds])
 
-    def reworded_facts(self) -> Iterator[StoredFact]:
+    def facts_with_ended_parts(self) -> Iterator[StoredFact]:
         """Yield the facts that hold and whose sentence changes at some time because a part of them ended."""
         return (self.snapshot.table.unit_at(place) for place in self._reworded if self.is_served[place])
 
