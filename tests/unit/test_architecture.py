@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from sqlmodel import SQLModel
 
 from afterword.store.forgetting.erasable_tables import ERASABLE_TABLES
 
-LONGEST_MODULE, LONGEST_FUNCTION, BROAD_EXCEPTS = 400, 60, 2
+LONGEST_MODULE, LONGEST_FUNCTION, MOST_MODULES, MOST_BRANCHES, BROAD_EXCEPTS = 400, 60, 20, 12, 2
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,32 @@ def test_modules_and_functions_stay_small(modules: dict[Path, ast.Module]) -> No
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert (node.end_lineno or node.lineno) - node.lineno < LONGEST_FUNCTION, f"{path}: {node.name}"
+
+
+def test_a_folder_holds_few_modules(modules: dict[Path, ast.Module]) -> None:
+    folders = Counter(path.parent for path in modules if path.name != "__init__.py" and "versions" not in path.parts)
+    assert max(folders.values()) <= MOST_MODULES, folders.most_common(3)
+
+
+def test_no_function_has_many_branches(modules: dict[Path, ast.Module]) -> None:
+    """Ruff counts branches without the operands of `and` and `or`, of which the checks of texts mostly consist."""
+    branches = ast.If | ast.IfExp | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.match_case
+    for path, tree in modules.items():
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                nodes = list(_nodes_of_function(function))
+                operands = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+                conditions = sum(len(node.ifs) for node in nodes if isinstance(node, ast.comprehension))
+                total = 1 + sum(isinstance(node, branches) for node in nodes) + operands + conditions
+                assert total <= MOST_BRANCHES, f"{path}: {function.name}"
+
+
+def _nodes_of_function(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of the functions inside it."""
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            yield from _nodes_of_function(node)
 
 
 def test_broad_excepts_are_counted(modules: dict[Path, ast.Module]) -> None:
