@@ -17,7 +17,7 @@ from afterword.facts.words import STOP_WORDS
 from afterword.normal_form import composed
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
 from afterword.privacy.record_wishes.clauses import is_wish_word
-from afterword.privacy.state_keys import NEVER_HIDDEN
+from afterword.privacy.state_keys import NEVER_HIDDEN, without_application_data
 
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
 _LONG = 20
@@ -229,11 +229,9 @@ def _replace_strings(value: Any, key: str, placeholder: str) -> Any:
     if isinstance(value, str):
         return ("{}" if key == "arguments" else placeholder) if value else value
     if isinstance(value, Mapping):
-        if key == "metadata":
-            return {}
         return {
             name: inner if name in NEVER_HIDDEN else _replace_strings(inner, name, placeholder)
-            for name, inner in value.items()
+            for name, inner in without_application_data(value).items()
         }
     if isinstance(value, list):
         return [_replace_strings(inner, key, placeholder) for inner in value]

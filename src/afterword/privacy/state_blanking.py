@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from afterword.privacy.blanking import FORGOTTEN, letters_and_digits
-from afterword.privacy.state_keys import NEVER_BLANKED
+from afterword.privacy.state_keys import NEVER_BLANKED, without_application_data
 
 _SHORTEST_INSIDE = 4
 
@@ -25,7 +25,8 @@ def blank_saved_state(
     """Return a copy of a saved state with each of its strings blanked, except names and ids.
 
     `blank_list` gets each list, and the same list with blanked strings, and returns what replaces it. A message
-    that was blanked loses its metadata, because these may hold one of its words, for example the attribute of a fact.
+    that was blanked loses what the application stored beside its words (`without_application_data`), because that may
+    hold one of them, for example the attribute of a fact.
     """
     if isinstance(value, str):
         return blank(value)
@@ -36,8 +37,8 @@ def blank_saved_state(
             else blank_saved_state(inner, blank, blank_list)
             for name, inner in value.items()
         }
-        is_changed = blanked.get("content") != value.get("content")
-        return {**blanked, "metadata": {}} if is_changed and isinstance(blanked.get("metadata"), dict) else blanked
+        is_changed = any(blanked.get(name) != value.get(name) for name in ("content", "contents", "text"))
+        return without_application_data(blanked) if is_changed else blanked
     if isinstance(value, list):
         return blank_list(value, [blank_saved_state(inner, blank, blank_list) for inner in value])
     return value

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 EXAMPLE_MARK = "afterword_example"
 """The key that marks a message which the application put into a model context, for example to show a good answer."""
 
@@ -30,3 +33,21 @@ NEVER_BLANKED = _IDENTIFIERS | {
     ),
 }
 """Keys whose values stay when forgotten words are blanked."""
+
+_FRAMEWORK_PROPERTIES = frozenset({"_attribution", "_group", "created_at"})
+
+
+def without_application_data(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message without what an application stored beside its words, since that may repeat them.
+
+    AutoGen stores it under `metadata`, Agent Framework under `additional_properties`, together with properties of its
+    own, which stay.
+    """
+    kept: dict[str, Any] = {}
+    if isinstance(message.get("metadata"), dict):
+        kept["metadata"] = {}
+    if isinstance(properties := message.get("additional_properties"), dict):
+        kept["additional_properties"] = {
+            name: value for name, value in properties.items() if name in _FRAMEWORK_PROPERTIES
+        }
+    return {**message, **kept}
