@@ -37,8 +37,8 @@ from sqlalchemy import Insert, Integer, Table, Text, insert, literal, select
 import afterword
 from afterword.server.access import Memory, select_own_memory
 from afterword.server.app import create_app
-from afterword.server.background import short_gc_pauses
-from afterword.server.listener import TimedConnection
+from afterword.server.background import shortening_gc_pauses
+from afterword.server.listener import HeaderDeadlineConnection
 from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
 from afterword.settings import Settings
 from afterword.store.database.compaction import analyze
@@ -72,9 +72,15 @@ async def serve(url: str, port: int, cache_mb: int | None) -> None:
         service = create_app(app, ServerOptions(requests_per_minute=10**9))
         service.include_router(router)
         config = uvicorn.Config(
-            service, port=port, access_log=False, log_config=None, ws="none", http=TimedConnection, proxy_headers=False
+            service,
+            port=port,
+            access_log=False,
+            log_config=None,
+            ws="none",
+            http=HeaderDeadlineConnection,
+            proxy_headers=False,
         )
-        async with short_gc_pauses():
+        async with shortening_gc_pauses():
             await uvicorn.Server(config).serve()
 
 

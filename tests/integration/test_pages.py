@@ -23,7 +23,7 @@ from afterword.server.pages.rendering import (
     Reader,
     address,
     catalogue,
-    local_path,
+    page_path_or_empty,
     preferred_language,
     refusal_detail,
     scope_path,
@@ -309,7 +309,7 @@ def test_no_template_holds_inline_scripts_or_styles() -> None:
 
 def test_signing_in_leads_to_no_other_site() -> None:
     for target in (f"{MIRA}/memory", f"{MIRA}/memory?q=https://a.example/../c", "/pages/a/user/b%2F%2F..%2Fc%5Cd"):
-        assert local_path(target) == target
+        assert page_path_or_empty(target) == target
     for target in (
         "https://evil.example",
         "//evil.example",
@@ -322,7 +322,7 @@ def test_signing_in_leads_to_no_other_site() -> None:
         "/pages/x/.",
         "/pages/x\r\nSet-Cookie: a=b",
     ):
-        assert local_path(target) == "", target
+        assert page_path_or_empty(target) == "", target
 
 
 async def test_operations_are_for_administrators(visitor: Visitor) -> None:
@@ -471,10 +471,10 @@ def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> 
     shown |= {reason for counts in HELD if (reason := held_reason(counts))}
     unseen = {"there is no such file"}  # a page of status 404 shows no detail
     assert len(shown) > 20
-    assert {sentence for sentence in shown - unseen if german.sentence(sentence) == sentence} == set()
-    assert german.sentence("home has one value at a time") == "home hat immer nur einen Wert"
+    assert {sentence for sentence in shown - unseen if german.translated_sentence(sentence) == sentence} == set()
+    assert german.translated_sentence("home has one value at a time") == "home hat immer nur einen Wert"
     for other in ("Ida said so.", "the same words" * 10_000):
-        assert german.sentence(other) == other
+        assert german.translated_sentence(other) == other
 
 
 def test_a_refusal_names_its_reason_once() -> None:

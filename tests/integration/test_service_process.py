@@ -29,7 +29,7 @@ import pytest
 
 from afterword.facts.fact import FactFilter, FactOrder
 from afterword.facts.scopes import Scope
-from afterword.server.background import short_gc_pauses
+from afterword.server.background import shortening_gc_pauses
 from afterword.store.database.engine import open_store
 from afterword.store.entered_statements import Entry
 from afterword.store.entries import add_entry
@@ -247,7 +247,7 @@ def _nothing_frozen() -> Iterator[None]:
 async def test_full_collections_do_not_look_at_what_stays_and_garbage_is_freed() -> None:
     before = gc.get_freeze_count()
     staying = [Node() for _ in range(10_000)]
-    async with short_gc_pauses(0.01, full_collection_every=4):
+    async with shortening_gc_pauses(0.01, full_collection_every=4):
         leaving = Node()
         is_freed = asyncio.Event()
         weakref.finalize(leaving, is_freed.set)
@@ -260,7 +260,7 @@ async def test_full_collections_do_not_look_at_what_stays_and_garbage_is_freed()
 
 async def test_garbage_is_never_set_apart() -> None:
     """Whichever generation it has reached, which differs between versions of Python."""
-    async with short_gc_pauses(0.01, full_collection_every=10**9):
+    async with shortening_gc_pauses(0.01, full_collection_every=10**9):
         for generation in range(3):
             leaving = Node()
             gc.collect(generation)
@@ -277,7 +277,7 @@ async def test_what_the_program_had_frozen_before_is_frozen_afterwards() -> None
     gc.freeze()
     try:
         before = gc.get_freeze_count()
-        async with short_gc_pauses(0.01, full_collection_every=2):
+        async with shortening_gc_pauses(0.01, full_collection_every=2):
             await asyncio.sleep(0.05)
         assert gc.get_freeze_count() >= before - len(staying) // 2
     finally:
@@ -292,7 +292,7 @@ async def test_memory_is_flat_over_dropped_views(tmp_path: Path) -> None:
             for number in range(10):
                 await add_entry(store, scope, Entry(f"The parcel {number} weighs {number} kilograms."), at=AT)
         tight, tracked = ViewCache(most_bytes=1), WeakSet[View]()
-        async with short_gc_pauses(0.005, full_collection_every=10**9):
+        async with shortening_gc_pauses(0.005, full_collection_every=10**9):
             for _ in range(5):
                 for scope in scopes:
                     view = await tight.view(store, scope, AT + timedelta(days=1))

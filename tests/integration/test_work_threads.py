@@ -95,5 +95,5 @@ async def test_work_is_done_in_one_thread_as_long_as_that_answers() -> None:
         return str(threading.get_ident())
 
     threads = WorkThreads()
-    async with threads.running():
+    async with threads.running_until_block_ends():
         assert len(set(await asyncio.gather(*(threads.run(str(owner), name()) for owner in range(20))))) == 1

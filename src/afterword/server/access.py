@@ -20,7 +20,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from afterword import Afterword, ApiKey, Run, RunEffect, Scope, ScopeMemory
 from afterword.errors import AfterwordError, NotFound, ScopeInvalid
 from afterword.server.answer_forms import change_json
-from afterword.server.problems import Refused, status_of
+from afterword.server.problems import Refused, http_status_of
 from afterword.server.request_paths import decode_path_part
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -64,7 +64,7 @@ class SharedState:
         self._limit = RateLimitItemPerMinute(requests_per_minute)
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
-    async def count_request(self, request: Request, key: ApiKey) -> None:
+    async def count_or_refuse_request(self, request: Request, key: ApiKey) -> None:
         """Count a request against the rate limit of its key. Raises `Refused` if the limit is exceeded."""
         request.state.key_id = key.id
         if not await self._limiter.hit(self._limit, key.id):
@@ -111,10 +111,10 @@ def check_may_undo(key: ApiKey, run: Run) -> None:
         raise Refused(403, "this run merged or renamed a memory; undoing and redoing it needs an admin key")
 
 
-async def verify_and_count_key(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
+async def verify_key_and_count_request(request: Request, credentials: HTTPAuthorizationCredentials | None) -> ApiKey:
     """Return the valid API key of a request, and count the request. Raises `Refused` and `KeyInvalid`."""
     key = await verify_key(request, credentials)
-    await request.app.state.shared.count_request(request, key)
+    await request.app.state.shared.count_or_refuse_request(request, key)
     return key
 
 
@@ -128,17 +128,17 @@ async def verify_key(request: Request, credentials: HTTPAuthorizationCredentials
     return await shared.app.keys.verify(credentials.credentials)
 
 
-async def caller(
+async def authenticate_caller(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> KeyHolder:
     """Return the authenticated caller. Raises `KeyInvalid`, and `Refused` for a change with a read-only key."""
-    key = await verify_and_count_key(request, credentials)
+    key = await verify_key_and_count_request(request, credentials)
     if credentials is None or (key.is_read_only and request.method not in SAFE_METHODS):
         raise Refused(403, "this key may only read")
     return KeyHolder(request.app.state.shared.app, key, credentials.credentials)
 
 
-AnyCaller = Annotated[KeyHolder, Depends(caller)]
+AnyCaller = Annotated[KeyHolder, Depends(authenticate_caller)]
 
 
 async def select_memory_in_path(
@@ -160,7 +160,7 @@ async def select_own_memory(request: Request, who: AnyCaller) -> None:
     request.state.memory = who.memory(who.key.scope)
 
 
-async def admin(who: AnyCaller) -> KeyHolder:
+async def require_admin_key(who: AnyCaller) -> KeyHolder:
     """Return the caller. Raises `Refused` unless they have an admin key."""
     if not who.key.is_admin:
         raise Refused(403, "this needs an admin key")
@@ -173,7 +173,7 @@ async def _selected_memory(request: Request) -> ScopeMemory:
 
 
 Memory = Annotated[ScopeMemory, Depends(_selected_memory)]
-Admin = Annotated[KeyHolder, Depends(admin)]
+Admin = Annotated[KeyHolder, Depends(require_admin_key)]
 
 
 async def carry_out_change(
@@ -200,7 +200,7 @@ async def carry_out_change(
             else:
                 answer = await work()
         except AfterwordError as error:
-            request.result = status_of(error)
+            request.result = http_status_of(error)
             raise
         response = _response(answer)
         request.result = response.status_code

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute
 import afterword
 from afterword.errors import AfterwordError
 from afterword.server import admin_routes, memory_routes, session_routes
-from afterword.server.access import SharedState, caller, select_memory_in_path, select_own_memory
+from afterword.server.access import SharedState, authenticate_caller, select_memory_in_path, select_own_memory
 from afterword.server.answer_forms import ready_json
 from afterword.server.background import BackgroundWork
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
@@ -127,7 +127,7 @@ def _api_routes() -> tuple[BaseRoute, ...]:
 @asynccontextmanager
 async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(prepare_pages)
-    async with service.state.background.running(), service.state.mcp_sessions.run():
+    async with service.state.background.running_until_block_ends(), service.state.mcp_sessions.run():
         yield
 
 
@@ -173,7 +173,7 @@ def _add_openapi_route(service: FastAPI) -> None:
         "/openapi.json",
         tags=["document"],
         response_model=dict[str, Any],
-        dependencies=[Depends(caller)],
+        dependencies=[Depends(authenticate_caller)],
         responses=PROBLEMS,
     )
     async def openapi_document() -> JSONResponse:

@@ -40,7 +40,7 @@ class _WorkThread:
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the thread, with the caller's context variables, and return its result.
 
-        Cancelling this call cancels the coroutine. Raises `RuntimeError` outside of a `running` block.
+        Cancelling this call cancels the coroutine. Raises `RuntimeError` outside of a `running_until_block_ends` block.
         """
         if self._loop is None:
             work.close()
@@ -48,7 +48,7 @@ class _WorkThread:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running_until_block_ends(self) -> AsyncIterator[None]:
         """Run the thread until the end of the block, then cancel what is unfinished."""
         loop = self._loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="afterword-work", daemon=True)
@@ -99,7 +99,7 @@ class WorkThreads:
                 del self._running[owner]
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running_until_block_ends(self) -> AsyncIterator[None]:
         """Run the threads until the end of the block, then cancel what is unfinished."""
         async with self._stack:
             yield
@@ -111,7 +111,7 @@ class WorkThreads:
                 return thread
         if len(self._threads) < MOST_THREADS:
             self._threads.append(_WorkThread())
-            await self._stack.enter_async_context(self._threads[-1].running())
+            await self._stack.enter_async_context(self._threads[-1].running_until_block_ends())
             return self._threads[-1]
         owners = Counter(id(threads[0]) for threads in self._running.values())
         return min(self._threads, key=lambda thread: owners[id(thread)])
@@ -126,7 +126,7 @@ async def _cancel_other_tasks() -> None:
 
 
 @asynccontextmanager
-async def running_tasks(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def running_tasks_until_block_ends(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run coroutines as tasks, and cancel them at the end of the block."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
@@ -140,7 +140,7 @@ async def running_tasks(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None
 
 
 @asynccontextmanager
-async def short_gc_pauses(
+async def shortening_gc_pauses(
     seconds_between: float = SECONDS_BETWEEN_COLLECTIONS, full_collection_every: int = FULL_COLLECTION_EVERY
 ) -> AsyncIterator[None]:
     """Keep the pauses of Python's garbage collector short until the end of the block.
@@ -152,7 +152,7 @@ async def short_gc_pauses(
     """
     had_frozen = gc.get_freeze_count() > 0
     try:
-        async with running_tasks(_freeze_surviving_objects(seconds_between, full_collection_every)):
+        async with running_tasks_until_block_ends(_freeze_surviving_objects(seconds_between, full_collection_every)):
             yield
     finally:
         gc.unfreeze()
@@ -200,7 +200,7 @@ class BackgroundWork:
         return await self._threads.run(owner, work)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running_until_block_ends(self) -> AsyncIterator[None]:
         """Do the background work until the end of the block."""
         work = (
             *(
@@ -210,7 +210,7 @@ class BackgroundWork:
             self._repeat(HOUR_S, self._app.requests.discard_old_answers, "old answers were not discarded"),
             self._repeat(SECONDS_BETWEEN_POSTS, self._send_webhook_posts, "posts to webhooks were not sent"),
         )
-        async with self._threads.running(), running_tasks(*work):
+        async with self._threads.running_until_block_ends(), running_tasks_until_block_ends(*work):
             yield
 
     async def _repeat(self, pause_s: float, work: Callable[[], Awaitable[None]], failure: str) -> None:

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from afterword import Afterword
 from afterword.errors import ArgumentInvalid
 from afterword.server.app import create_app
-from afterword.server.background import short_gc_pauses
+from afterword.server.background import shortening_gc_pauses
 from afterword.server.pages.mount import one_time_link
 from afterword.setting_sections import ServerOptions
 
@@ -27,7 +27,7 @@ KEEP_ALIVE_S = 30
 GRACE_S = 10
 
 
-class TimedConnection(H11Protocol):
+class HeaderDeadlineConnection(H11Protocol):
     """A connection that is closed if the headers of a request take longer than `HEADER_S` to arrive.
 
     uvicorn itself limits the size of the headers, and the idle time between two requests.
@@ -83,7 +83,7 @@ async def serve(
     with listening:
         link = "" if opened_page is None else one_time_link(service, opened_page)
         on_begin(f"http://{shown_host}:{listening.getsockname()[1]}{link}")
-        async with short_gc_pauses():
+        async with shortening_gc_pauses():
             await server.serve(sockets=[listening])
 
 
@@ -120,7 +120,7 @@ def _server_config(service: FastAPI) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         lifespan="on",
-        http=TimedConnection,
+        http=HeaderDeadlineConnection,
         ws="none",
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

@@ -38,12 +38,12 @@ text_router: APIRouter = APIRouter(
 )
 
 
-def with_etag(content: dict[str, Any], known: str | None) -> Response:
-    """Return a JSON response with its ETag, or 304 if `known`, the header If-None-Match, names the same ETag."""
+def response_with_etag(content: dict[str, Any], if_none_match: str | None) -> Response:
+    """Return a JSON response with its ETag, or 304 if the header If-None-Match names the same ETag."""
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    if known is not None and tag in [each.strip().removeprefix("W/") for each in known.split(",")]:
+    if if_none_match is not None and tag in [each.strip().removeprefix("W/") for each in if_none_match.split(",")]:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
 
@@ -68,7 +68,7 @@ async def list_facts(
     page = await memory.facts(
         status=statuses, kind=kind, about=about, tags=tag, as_of=as_of, known_at=known_at, limit=limit, after=after
     )
-    return with_etag(answer_forms.fact_page_json(page), if_none_match)
+    return response_with_etag(answer_forms.fact_page_json(page), if_none_match)
 
 
 @router.post("/facts", response_model=answer_forms.change_json.model)
@@ -87,7 +87,7 @@ async def read_one_fact(
     if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
 ) -> Response:
     """Return a fact with its history: every assertion, quote and verdict."""
-    return with_etag(fact_origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
+    return response_with_etag(fact_origin_json(await memory.history(decode_path_part(fact_id))), if_none_match)
 
 
 @router.patch("/facts/{fact_id}", response_model=answer_forms.change_json.model)

@@ -52,7 +52,7 @@ class Refused(HTTPException):
     """Refuses a request. The caller sees `detail`, which says why and what to do."""
 
 
-def status_of(error: AfterwordError) -> int:
+def http_status_of(error: AfterwordError) -> int:
     """Return the HTTP status of an error."""
     known = next((status for kind, status in STATUSES if isinstance(error, kind)), None)
     return known or (400 if error.is_usage else 503)
@@ -84,7 +84,7 @@ async def answer_error(request: Request, error: Exception) -> JSONResponse:
             faults = [{"field": _field_name(fault), "message": fault["msg"]} for fault in error.errors()]
             return problem_response(422, "the request is invalid; see errors", errors=faults)
         case AfterwordError():
-            status = status_of(error)
+            status = http_status_of(error)
             headers = {"WWW-Authenticate": 'Bearer error="invalid_token"'} if status == 401 else {}
             if status == 503 or isinstance(error, RequestPending):
                 headers["Retry-After"] = RETRY_AFTER_S

@@ -27,7 +27,7 @@ _FAULTS = {
 """What is wrong with an argument, by the type of the error of pydantic."""
 
 
-def unknown_arguments(given: Iterable[str], known: Iterable[str]) -> str | None:
+def unknown_arguments_message(given: Iterable[str], known: Iterable[str]) -> str | None:
     """Return a message that names the arguments that a tool does not have, and those that it has; else None."""
     known = list(known)
     unknown = [repr(name[:LONGEST_NAME]) for name in given if name not in known][:MOST_FAULTS]
@@ -37,7 +37,7 @@ def unknown_arguments(given: Iterable[str], known: Iterable[str]) -> str | None:
     return f"there is no argument {' or '.join(unknown)}; {allowed}"
 
 
-def invalid_arguments(error: ValidationError) -> str:
+def invalid_arguments_message(error: ValidationError) -> str:
     """Return a message that says what each wrong argument must be. It does not repeat what was given."""
     return "; ".join(dict.fromkeys(map(_fault, error.errors(include_input=False)[:MOST_FAULTS])))
 

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from afterword import Afterword, ApiKey
 from afterword import Scope as MemoryScope
-from afterword.server.access import bearer, verify_and_count_key
+from afterword.server.access import bearer, verify_key_and_count_request
 from afterword.server.mcp.registration import memory_server
 from afterword.server.mcp.server import NAMELESS_AGENT, ToolCaller
 from afterword.server.problems import Refused
@@ -63,7 +63,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request. Raises `Refused` and `KeyInvalid`."""
         request = Request(scope, receive)
-        key = await verify_and_count_key(request, await bearer(request))
+        key = await verify_key_and_count_request(request, await bearer(request))
         self._check_origin_and_method(request)
         if key.scope is None:
             raise Refused(403, "this key has no memory of its own; make one with `afterword keys create --user`")
@@ -73,7 +73,7 @@ class McpEndpoint:
             self._app.scope(key.scope).for_agent(),
             may_write=not key.is_read_only,
             agent=key.name or NAMELESS_AGENT,
-            recording=partial(_recorded, self._app, key, key.scope),
+            recording=partial(_recording_change, self._app, key, key.scope),
         )
         reset = _caller.set(caller)
         try:
@@ -92,7 +92,7 @@ class McpEndpoint:
 
 
 @asynccontextmanager
-async def _recorded(app: Afterword, key: ApiKey, scope: MemoryScope, tool: str) -> AsyncIterator[None]:
+async def _recording_change(app: Afterword, key: ApiKey, scope: MemoryScope, tool: str) -> AsyncIterator[None]:
     """Record in the audit log that a key asked for a change."""
     refusal = None
     async with app.requests.begin(key, f"mcp {tool}", scope=scope) as request:

@@ -23,8 +23,8 @@ from afterword.server.mcp.server import (
     CallerContext,
     MemoryServer,
     ToolCaller,
+    converting_to_resource_errors,
     memory_of,
-    resource_errors,
 )
 from afterword.server.mcp.tools import ASKING_TOOLS, READING_TOOLS, erase_after_asking
 
@@ -60,13 +60,13 @@ def _tools() -> tuple[Tool, ...]:
 
 async def _fact_resource(fact_id: str, ctx: CallerContext) -> str:
     """A fact with its evidence and its history."""
-    with resource_errors():
+    with converting_to_resource_errors():
         return HistoryAnswer.of(await memory_of(ctx).history(fact_id)).model_dump_json()
 
 
 async def _session_resource(session_id: str, ctx: CallerContext) -> str:
     """A session: what its person said, and the facts that it supports."""
-    with resource_errors():
+    with converting_to_resource_errors():
         return TranscriptAnswer.of(await memory_of(ctx).session(session_id)).model_dump_json()
 
 

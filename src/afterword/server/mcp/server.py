@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from afterword import __version__
 from afterword.client.agent_access import AgentAccess
 from afterword.errors import AfterwordError, NotFound
-from afterword.server.mcp.arguments import invalid_arguments, unknown_arguments
+from afterword.server.mcp.arguments import invalid_arguments_message, unknown_arguments_message
 
 INSTRUCTIONS = """\
 Long-term memory about one person or project, from earlier conversations. Call `get_context` or `recall` before you \
@@ -77,7 +77,7 @@ class MemoryServer(MCPServer[Any]):
         """Call a tool. Raises `ToolError` for a tool that the caller may not call."""
         caller, tools = self.caller(), {tool.name: tool for tool in await super().list_tools()}
         if name in tools and (caller.may_write or _is_read_only(tools[name])):
-            fault = unknown_arguments(arguments, tools[name].input_schema.get("properties", ()))
+            fault = unknown_arguments_message(arguments, tools[name].input_schema.get("properties", ()))
             if fault is not None:
                 raise ToolError(f"Error executing tool {name}: {fault}")
         if name in tools and _is_read_only(tools[name]):
@@ -106,7 +106,7 @@ class MemoryServer(MCPServer[Any]):
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
-                raise ToolError(f"Error executing tool {name}: {invalid_arguments(cause)}") from None
+                raise ToolError(f"Error executing tool {name}: {invalid_arguments_message(cause)}") from None
             if not isinstance(error, UnexpectedToolError) or not isinstance(cause, AfterwordError):
                 raise
             hint = ". Look the id up with recall, list_facts or list_sessions." if isinstance(cause, NotFound) else ""
@@ -127,7 +127,7 @@ def caller_of(context: CallerContext) -> ToolCaller:
 
 
 @contextmanager
-def resource_errors() -> Iterator[None]:
+def converting_to_resource_errors() -> Iterator[None]:
     """Turn the errors of the memory into errors of a resource."""
     try:
         yield

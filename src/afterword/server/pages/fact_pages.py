@@ -26,7 +26,7 @@ from afterword import (
 )
 from afterword.client.values import HIDDEN_TURNS, OWNER, SECRET_MASK, Assertion, Evidence
 from afterword.errors import NotFound
-from afterword.server.pages.visit import PER_PAGE, SCOPE, PageOfList, Visit, page_or_last, page_route
+from afterword.server.pages.visit import PER_PAGE, SCOPE, PagePosition, Visit, page_or_last, page_route
 
 TURNS_AROUND = 2
 MOST_SESSIONS = 5
@@ -207,7 +207,7 @@ async def remember_sentence(visit: Visit) -> Response:
 
 async def _change_and_show_fact(visit: Visit, action: str, work: Callable[[], Awaitable[RunEffect]]) -> Response:
     """Carry out a change, and show the fact to which it added a statement, else the fact that the path names."""
-    effect = await visit.change(action, work)
+    effect = await visit.carry_out(action, work)
     facts = [(change.after, change.before.assertion_ids if change.before else ()) for change in effect.changes]
     ids = [after.id for after, before in facts if after is not None and not set(after.assertion_ids) <= set(before)]
     fact_id = next(iter(ids), visit.request.path_params.get("fact_id"))
@@ -225,14 +225,16 @@ async def show_sessions(visit: Visit) -> Response:
 async def show_session(visit: Visit) -> Response:
     """Show a session as a conversation. Each turn has its marks, and the facts that quote it."""
     details = await visit.memory.session(visit.path_value("session_id"))
-    page = PageOfList.of(len(details.turns), visit.page_number(), MOST_TURNS)
+    page = PagePosition.of(len(details.turns), visit.page_number(), MOST_TURNS)
     shown = details.turns[page.first_row : page.first_row + MOST_TURNS]
-    turns = [(marked_turn(read, details.session.session_id, read.facts), numbered_facts(read.facts)) for read in shown]
+    turns = [
+        (marked_turn(read, details.session.session_id, read.facts), numbered_facts_by_id(read.facts)) for read in shown
+    ]
     hidden = sum(read.turn.text in HIDDEN_TURNS for read in details.turns)
     return visit.render("session.html", details=details, turns=turns, page=page, hidden=hidden)
 
 
-def numbered_facts(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
+def numbered_facts_by_id(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
     """Return facts by their ids, each with the number that is shown at its quote. A single fact has no number."""
     return {fact.id: (number if len(facts) > 1 else None, fact) for number, fact in enumerate(facts, 1)}
 
@@ -240,7 +242,7 @@ def numbered_facts(facts: Sequence[Fact]) -> dict[str, tuple[int | None, Fact]]:
 async def preview_reprocessing(visit: Visit) -> Response:
     """Process a session again, and show what would change. Nothing is applied."""
     session_id = visit.path_value("session_id")
-    async with visit.recorded("reprocess"):
+    async with visit.recording_change("reprocess"):
         report = await visit.memory.reprocess(session_id, options=ProcessingOptions(apply=False))
     result = report.sessions[0].result
     outcome, reason = (result, "") if isinstance(result, SessionOutcome) else (None, result.reason)
@@ -250,7 +252,7 @@ async def preview_reprocessing(visit: Visit) -> Response:
 async def queue_session_again(visit: Visit) -> Response:
     """Queue a failed session again."""
     session_id = visit.path_value("session_id")
-    async with visit.recorded("retry"):
+    async with visit.recording_change("retry"):
         await visit.app.retry(session_id, scope=visit.memory.scope)
     visit.request.app.state.background.enqueue_session(visit.memory.scope, session_id)
     return visit.redirect(visit.path_to("sessions", quote(session_id, safe="")), done="retry")

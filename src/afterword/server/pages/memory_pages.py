@@ -20,9 +20,9 @@ from afterword.server.pages.visit import (
     SCOPE,
     SHOWN_STATUSES,
     Visit,
+    find_browser_session_and_count,
     page_or_last,
     page_route,
-    signed_in_session,
 )
 from afterword.server.problems import Refused
 
@@ -148,7 +148,7 @@ async def send_export(visit: Visit) -> Response:
         raise Refused(404, "there is no such file")
     if not _may_download(visit, name):
         raise Refused(403, "this file needs an admin key; the others do not")
-    async with visit.recorded("export"):
+    async with visit.recording_change("export"):
         try:
             content = await export_content(visit.memory, name, readable=name != FOR_ADMINISTRATORS, even_asked=True)
         except NotFound:
@@ -163,7 +163,7 @@ def _may_download(visit: Visit, name: str) -> bool:
 
 async def pause_or_resume(visit: Visit, action: str) -> Response:
     """Pause a memory, so that no session is stored, or resume it."""
-    async with visit.recorded(action):
+    async with visit.recording_change(action):
         await (visit.memory.pause() if action == "pause" else visit.memory.resume_keeping())
     return visit.redirect(visit.path_to("mine"), done=action)
 
@@ -202,9 +202,11 @@ async def forget_previewed(visit: Visit) -> Response:
     target = _forget_target(lambda name: visit.form.get(name, ""))
     if "everything" in target and visit.form.get("name", "").strip() != visit.memory.scope.id:
         raise ArgumentInvalid(visit.reader.text("forget.name_differs"))
-    async with visit.recorded("forget"):
+    async with visit.recording_change("forget"):
         receipt = await visit.memory.forget(**target)
-    return visit.render("forgotten.html", receipt=receipt, is_signed_out=await signed_in_session(visit.request) is None)
+    return visit.render(
+        "forgotten.html", receipt=receipt, is_signed_out=await find_browser_session_and_count(visit.request) is None
+    )
 
 
 ROUTES: list[BaseRoute] = [

@@ -22,7 +22,7 @@ from afterword.server.pages.rendering import (
     STATIC_FILES,
     ZONE_COOKIE,
     Reader,
-    local_path,
+    page_path_or_empty,
     render_template,
     scope_path,
     zone_by_name,
@@ -34,10 +34,10 @@ from afterword.server.pages.visit import (
     BrowserSessions,
     Visit,
     Visitor,
+    find_browser_session_and_count,
     page_route,
     read_form,
     show_error,
-    signed_in_session,
 )
 
 YEAR_S = 365 * 24 * 3600
@@ -47,22 +47,22 @@ PAGES = (operations_page, memory_pages, fact_pages, run_pages)
 
 async def show_sign_in(request: Request) -> Response:
     """Show the sign-in form, which asks for an API key."""
-    if await signed_in_session(request) is not None:
+    if await find_browser_session_and_count(request) is not None:
         return RedirectResponse(f"{PREFIX}/", 303)
-    values = {"target": local_path(request.query_params.get("next", "")), "is_refused": False}
+    values = {"target": page_path_or_empty(request.query_params.get("next", "")), "is_refused": False}
     return render_template(request, Reader.of(request), "sign_in.html", values)
 
 
 async def sign_in(request: Request) -> Response:
     """Sign a browser in with an API key, and end its former session. Raises `Refused`."""
     form, app = await read_form(request), request.app.state.afterword
-    target = local_path(form.get("next", ""))
+    target = page_path_or_empty(form.get("next", ""))
     try:
         key = await app.keys.verify(form.get("key", "").strip())
     except KeyInvalid:
         values = {"target": target, "is_refused": True}
         return render_template(request, Reader.of(request), "sign_in.html", values, status=401)
-    await request.app.state.shared.count_request(request, key)
+    await request.app.state.shared.count_or_refuse_request(request, key)
     sessions: BrowserSessions = request.app.state.browser_sessions
     sessions.end(request.cookies.get(SESSION_COOKIE))
     answer = RedirectResponse(target or f"{PREFIX}/", 303)
@@ -103,7 +103,7 @@ async def redirect_to_start(visit: Visit) -> Response:
 async def save_reader_settings(request: Request) -> Response:
     """Store the chosen language, time zone and shortcuts in cookies, and redirect to the page."""
     form = await read_form(request)
-    answer = RedirectResponse(local_path(form.get("next", "")) or f"{PREFIX}/", 303)
+    answer = RedirectResponse(page_path_or_empty(form.get("next", "")) or f"{PREFIX}/", 303)
     zone = form.get("zone", "").strip()
     choices = {
         LANGUAGE_COOKIE: form.get("language") if form.get("language") in LANGUAGES else None,

@@ -69,7 +69,7 @@ async def queue_failed_session(visit: Visit) -> Response:
     """Queue a failed session again."""
     scope = accessible_scope(visit.form.get("scope", ""), visit.visitor.opens)
     session_id = visit.form.get("session", "")
-    async with visit.recorded("retry"):
+    async with visit.recording_change("retry"):
         await visit.app.retry(session_id, scope=scope)
     visit.request.app.state.background.enqueue_session(scope, session_id)
     return visit.redirect(visit.path_to("operations"), done="retry")

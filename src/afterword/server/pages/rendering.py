@@ -109,7 +109,7 @@ class Reader:
         """Return a text of the catalogue, or `default` where it has none."""
         return catalogue(self.language).get(key, default)
 
-    def sentence(self, text: str) -> str:
+    def translated_sentence(self, text: str) -> str:
         """Translate a sentence that afterword itself stores in English. Return any other text unchanged."""
         is_looked_up = self.language != DEFAULT_LANGUAGE and len(text) <= LONGEST_SHOWN
         for key, pattern in _sentence_patterns() if is_looked_up else ():
@@ -200,7 +200,7 @@ def scope_path(scope: Scope) -> str:
     return "/".join((PREFIX, *(quote(part, safe="") for part in (scope.tenant, str(scope.kind), scope.id))))
 
 
-def local_path(target: str) -> str:
+def page_path_or_empty(target: str) -> str:
     """Return a path if it leads to one of the pages, else an empty text, so that no redirect leads to another site."""
     path = target.partition("?")[0]
     # A browser takes a backslash for a slash, and an encoded dot for a dot, but an encoded slash only for itself.

@@ -43,14 +43,14 @@ async def change_run_status(visit: Visit, action: str) -> Response:
     """Undo, redo or apply a run, as `action` says, and show what that changed."""
     run = await _run_in_path(visit)
     check_may_undo(visit.visitor.key, run)
-    effect = await visit.change(action, lambda: getattr(visit.memory, action)(run.id))
+    effect = await visit.carry_out(action, lambda: getattr(visit.memory, action)(run.id))
     return visit.render("run.html", run=effect.run, changes=effect.changes, effect=action)
 
 
 async def discard_run(visit: Visit) -> Response:
     """Discard a proposed or held run."""
     run = await _run_in_path(visit)
-    await visit.change("decide", lambda: visit.memory.decide(f"run:{run.id}", "reject"))
+    await visit.carry_out("decide", lambda: visit.memory.decide(f"run:{run.id}", "reject"))
     return visit.redirect(visit.path_to("runs"), done="reject")
 
 
@@ -105,7 +105,7 @@ async def save_decision(visit: Visit) -> Response:
     ids = [each.id for each in waiting_decisions(await visit.memory.review())]
     following = next((after for item_id, after in pairwise(ids) if item_id == wanted), "")
     work, run = _decision_work(visit, wanted, decision), ""
-    async with visit.recorded("decide"):
+    async with visit.recording_change("decide"):
         effect = await work()
     if isinstance(effect, RunEffect) and effect.run.status == "applied":
         run = str(effect.run.id)
@@ -133,7 +133,7 @@ def _decision_work(visit: Visit, wanted: str, decision: str) -> Callable[[], Awa
 
 async def save_policy(visit: Visit) -> Response:
     """Set which runs wait for a person."""
-    async with visit.recorded("policy"):
+    async with visit.recording_change("policy"):
         await visit.memory.set_policy(visit.form.get("policy", ""))
     return visit.redirect(visit.path_to("review"), done="policy")
 

@@ -31,12 +31,12 @@ from afterword.server.pages.rendering import (
     PREFIX,
     Reader,
     address,
-    local_path,
     page_address,
+    page_path_or_empty,
     render_template,
     scope_path,
 )
-from afterword.server.problems import Refused, status_of
+from afterword.server.problems import Refused, http_status_of
 from afterword.server.request_paths import decode_path_part, encoded_path
 from afterword.server.request_types import LONGEST_NAME, LONGEST_TEXT
 
@@ -209,14 +209,14 @@ class Visit:
         return RedirectResponse(address(path, **query), 303)
 
     @asynccontextmanager
-    async def recorded(self, action: str) -> AsyncIterator[None]:
+    async def recording_change(self, action: str) -> AsyncIterator[None]:
         """Record the change in this block in the audit log, with the runs that it makes."""
         async with self.app.requests.begin(self.visitor.key_for(self.scope), action, scope=self.scope):
             yield
 
-    async def change(self, action: str, work: Callable[[], Awaitable[RunEffect]]) -> RunEffect:
+    async def carry_out(self, action: str, work: Callable[[], Awaitable[RunEffect]]) -> RunEffect:
         """Carry out a change, record it in the audit log, and return what it did."""
-        async with self.recorded(action):
+        async with self.recording_change(action):
             return await work()
 
 
@@ -229,7 +229,7 @@ def page_route(
     """
 
     async def endpoint(request: Request) -> Response:
-        session = await signed_in_session(request)
+        session = await find_browser_session_and_count(request)
         if session is None:
             target = page_address(request) if request.method == "GET" else ""
             return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
@@ -252,14 +252,14 @@ def _check_may_change(session: BrowserSession, form: Mapping[str, str]) -> None:
         raise Refused(403, "this key may only read")
 
 
-async def signed_in_session(request: Request) -> BrowserSession | None:
+async def find_browser_session_and_count(request: Request) -> BrowserSession | None:
     """Return the session of a browser, or None if it has none or its key is no longer valid.
 
     Raises `Refused` if too many requests were made with the key.
     """
     session = await _valid_session(request, request.app.state.browser_sessions)
     if session is not None and not session.visitor.is_local:
-        await request.app.state.shared.count_request(request, session.visitor.key)
+        await request.app.state.shared.count_or_refuse_request(request, session.visitor.key)
     return session
 
 
@@ -341,7 +341,7 @@ def _status_and_detail(error: Exception) -> tuple[int, str]:
         case HTTPException():
             return error.status_code, ""
         case AfterwordError():
-            status = status_of(error)
+            status = http_status_of(error)
             return status, str(error) if error.is_usage or status == 409 else ""
     return 500, ""
 
@@ -349,13 +349,13 @@ def _status_and_detail(error: Exception) -> tuple[int, str]:
 def _page_before(request: Request) -> str:
     """Return the address of the page that led to this request, empty if it is unknown or the same."""
     before = urlsplit(request.headers.get("referer", ""))
-    path = local_path(f"{before.path}?{before.query}" if before.query else before.path)
+    path = page_path_or_empty(f"{before.path}?{before.query}" if before.query else before.path)
     is_same = request.method == "GET" and before.path == encoded_path(request)
     return "" if is_same or before.netloc != request.headers.get("host") else path
 
 
 @dataclass(frozen=True, slots=True)
-class PageOfList:
+class PagePosition:
     """The position of a page in a list."""
 
     number: int
@@ -364,7 +364,7 @@ class PageOfList:
     per_page: int = PER_PAGE
 
     @classmethod
-    def of(cls, total: int, number: int, per_page: int = PER_PAGE) -> PageOfList:
+    def of(cls, total: int, number: int, per_page: int = PER_PAGE) -> PagePosition:
         """Return the position of page `number`, or of the last page if there are fewer."""
         last = max(1, -(-total // per_page))
         return cls(min(number, last), last, total, per_page)
@@ -378,11 +378,11 @@ class PageOfList:
 Rows = TypeVar("Rows", FactPage, RunPage, SessionPage)
 
 
-async def page_or_last(rows_from: Callable[..., Awaitable[Rows]], number: int) -> tuple[Rows, PageOfList]:
+async def page_or_last(rows_from: Callable[..., Awaitable[Rows]], number: int) -> tuple[Rows, PagePosition]:
     """Return the rows and the position of a page. If the list has fewer pages, return those of its last page.
 
     `rows_from` reads the rows of one page, starting at `offset`.
     """
     rows = await rows_from(offset=(number - 1) * PER_PAGE)
-    page = PageOfList.of(rows.total, number)
+    page = PagePosition.of(rows.total, number)
     return (rows if page.number == number else await rows_from(offset=page.first_row)), page
