@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from afterword.client.arguments import (
     NameOrNames,
     check_limit,
-    choices,
+    checked_new_tags,
+    chosen_members,
     fact_cursor,
     fact_filter,
-    new_tag_names,
     page_after_cursor,
 )
-from afterword.client.checked import Checked
 from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchHit, SearchResults, SessionPage
+from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
 from afterword.extractors.slot_relation import relation
@@ -125,7 +125,7 @@ class ToldSession:
     left_out: int
 
 
-class AgentAccess(Checked):
+class AgentAccess(TypeCheckedMethods):
     """The memory of one scope with the rights of an agent, as `ScopeMemory.for_agent` returns it.
 
     An agent reads facts that hold or held before, in the cleaned form that the memory block has. What it asks to
@@ -257,7 +257,7 @@ class AgentAccess(Checked):
         sentence is known already, the status is `DONE`, and there is no run. Raises `ArgumentInvalid`.
         """
         statement = checked_text("statement", statement)
-        (known_kind,) = choices(Kind, kind, "kind")
+        (known_kind,) = chosen_members(Kind, kind, "kind")
         if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._told_facts()):
             return RequestOutcome(agent_requests.RequestStatus.DONE)
         entry = Entry(
@@ -266,7 +266,7 @@ class AgentAccess(Checked):
             self._subject(about),
             snake_case(checked_text("attribute", attribute, may_be_empty=True)) or "note",
             checked_text("value", value, may_be_empty=True) or None,
-            tags=new_tag_names(tags),
+            tags=checked_new_tags(tags),
         )
         return await self._call(agent_requests.request_statement, entry, quote=None, relate=relation)
 

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from afterword.client.access.keys import KeyedRequests, Keys
 from afterword.client.access.webhooks import Webhooks
-from afterword.client.arguments import Instant, NameOrNames, Source, first_page, limit_with_next, scope_of
+from afterword.client.arguments import Instant, NameOrNames, Source, first_page, limit_plus_one, scope_of
 from afterword.client.forgetting import ForgetTarget, forget
 from afterword.client.processing import (
     ProcessingOptions,
@@ -20,7 +20,7 @@ from afterword.client.processing import (
     estimate_costs,
     outdated_sessions,
     process,
-    retry_failed_sessions,
+    queue_failed_sessions_again,
     scope_of_session,
 )
 from afterword.client.queries import run_page_reader, session_page_reader
@@ -129,7 +129,7 @@ class Afterword(StoreUpkeep):
         With `tenant`, only scopes of this tenant are returned. Raises `ArgumentInvalid` for a limit below 1, and
         `ScopeInvalid` if `after` is not a cursor.
         """
-        most, last = limit_with_next(limit), None if after is None else Scope.parse(after)
+        most, last = limit_plus_one(limit), None if after is None else Scope.parse(after)
         scopes, total = await self._resources.read(
             lambda transaction: scope_rows.find_scopes(transaction, prefix=prefix, tenant=tenant, most=most, after=last)
         )
@@ -301,7 +301,7 @@ class Afterword(StoreUpkeep):
         has failed, and `Ambiguous` if several scopes have a failed session with this id.
         """
         owner = None if scope is None else scope_of(scope)
-        return await retry_failed_sessions(await self._resources.store(), session_id, owner)
+        return await queue_failed_sessions_again(await self._resources.store(), session_id, owner)
 
     async def merge(self, scope: Scope | str, *, into: Scope | str) -> RunEffect:
         """Move everything that is known of `scope` into the scope `into`. Return the run and the facts that changed.

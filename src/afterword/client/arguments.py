@@ -81,7 +81,7 @@ def check_not_future(argument: str, at: datetime, *, now: datetime, margin: time
         raise ArgumentInvalid(f"{argument}={future} lies in the future; the present time is {present}")
 
 
-def choices(enum_class: type[Choice], names: NameOrNames, argument: str) -> frozenset[Choice]:
+def chosen_members(enum_class: type[Choice], names: NameOrNames, argument: str) -> frozenset[Choice]:
     """Return the members of `enum_class` that have these names.
 
     Raises `ArgumentInvalid` for an unknown name, and if nothing is named.
@@ -93,7 +93,7 @@ def choices(enum_class: type[Choice], names: NameOrNames, argument: str) -> froz
     return frozenset(enum_class(name) for name in chosen)
 
 
-def tag_names(tags: NameOrNames) -> tuple[str, ...]:
+def checked_tags(tags: NameOrNames) -> tuple[str, ...]:
     """Return tags as they are stored: without duplicates and line breaks.
 
     Raises `ArgumentInvalid` for a tag that is empty or longer than 100 characters.
@@ -104,12 +104,12 @@ def tag_names(tags: NameOrNames) -> tuple[str, ...]:
     return names
 
 
-def new_tag_names(tags: NameOrNames) -> tuple[str, ...]:
-    """Return new tags as `tag_names` does.
+def checked_new_tags(tags: NameOrNames) -> tuple[str, ...]:
+    """Return new tags as `checked_tags` does.
 
     Raises `ArgumentInvalid` also for a tag with a comma, because commas separate the tags in an address.
     """
-    names = tag_names(tags)
+    names = checked_tags(tags)
     if any("," in name for name in names):
         raise ArgumentInvalid("a tag has no comma; give several tags instead")
     return names
@@ -124,12 +124,12 @@ def fact_filter(
     """
     statuses: frozenset[Status] | None = SERVED_STATUSES
     if status is not None:
-        statuses = None if status == EVERY_STATUS else choices(Status, status, "status")
+        statuses = None if status == EVERY_STATUS else chosen_members(Status, status, "status")
     if about is not None and not about.strip():
         raise ArgumentInvalid("about is empty; name whom or what the facts are about")
     words = frozenset(folded(about).split()) if about is not None else None
-    kinds = None if kind is None else choices(Kind, kind, "kind")
-    return FactFilter(statuses, kinds, words, frozenset(tag_names(tags)))
+    kinds = None if kind is None else chosen_members(Kind, kind, "kind")
+    return FactFilter(statuses, kinds, words, frozenset(checked_tags(tags)))
 
 
 def page_after_cursor(
@@ -140,7 +140,7 @@ def page_after_cursor(
     `cursor_of` returns the cursor of a row. If the row of `after` no longer exists, the page begins with the next
     greater cursor. Raises `ArgumentInvalid` for a limit below 1, and for an `after` that is no cursor of a fact.
     """
-    most, start = limit_with_next(limit), 0
+    most, start = limit_plus_one(limit), 0
     if after is not None:
         if _FACT_CURSOR.fullmatch(after) is None:
             raise _cursor_invalid(after)
@@ -155,7 +155,7 @@ def check_limit(limit: int | None) -> None:
         raise ArgumentInvalid(f"limit={limit} is not possible; give 1 or more, or None for all")
 
 
-def limit_with_next(limit: int | None) -> int | None:
+def limit_plus_one(limit: int | None) -> int | None:
     """Return `limit` plus 1: the row beyond a page shows that there is a next page. None stays None.
 
     Raises what `check_limit` raises.

@@ -51,7 +51,7 @@ async def open_schedule(
             rule=ConsolidationRule(options.new_sessions, options.idle_s, options.apart_s),
             stop=halt,
             defer=defer,
-            refresher=await resources.refresher(stop=halt),
+            refresher=await resources.vector_refresher(stop=halt),
             erases=settings.privacy.erases_without_approval,
             erase_wait=settings.privacy.erase_wait,
             concurrency=settings.concurrency,
@@ -97,7 +97,7 @@ async def run_worker(
             judge=configured.judge,
             new_tracker=resources.new_tracker,
             retries=settings.retry.policy(),
-            refresher=await resources.refresher(),
+            refresher=await resources.vector_refresher(),
             erases=settings.privacy.erases_without_approval,
             erase_wait=settings.privacy.erase_wait,
         )

@@ -221,7 +221,7 @@ async def reprocess(
     return await process(resources, SelectedSessions([Saved(scope, session_id, reread=True)], are_named=True), options)
 
 
-async def retry_failed_sessions(
+async def queue_failed_sessions_again(
     store: Store, session_id: str | None, owner: Scope | None
 ) -> tuple[tuple[Scope, str], ...]:
     """Queue failed sessions again, and return their scopes and ids. `session_id` and `owner` select some of them."""

@@ -11,11 +11,11 @@ from sqlmodel import Session
 
 from afterword.client.arguments import (
     NameOrNames,
-    choices,
+    chosen_members,
     cursor_of_number,
     fact_cursor,
     first_page,
-    limit_with_next,
+    limit_plus_one,
     number_of_cursor,
     page_after_cursor,
 )
@@ -284,7 +284,7 @@ def session_page_reader(
     offset: int = 0,
 ) -> Callable[[Session], SessionPage]:
     """Return a function that reads a page of the sessions that match these filters. Raises `ArgumentInvalid`."""
-    states = None if state is None else choices(sessions.Progress, state, "state")
+    states = None if state is None else chosen_members(sessions.Progress, state, "state")
     rows = _row_range(limit, after, offset, newest_first)
 
     def work(transaction: Session) -> SessionPage:
@@ -307,7 +307,7 @@ def run_page_reader(
     offset: int = 0,
 ) -> Callable[[Session], RunPage]:
     """Return a function that reads a page of the runs of a scope, or of all scopes. Raises `ArgumentInvalid`."""
-    statuses = () if status is None else tuple(choices(RunStatus, status, "status"))
+    statuses = () if status is None else tuple(chosen_members(RunStatus, status, "status"))
     rows = _row_range(limit, after, offset, newest_first)
 
     def work(transaction: Session) -> RunPage:
@@ -315,13 +315,15 @@ def run_page_reader(
         shown, cursor = first_page(stored, lambda run: cursor_of_number(run.id), limit=limit)
         ids = [run.id for run in shown]
         spent, actors = costs.spending_of_runs(transaction, ids), audit.actors_of_runs(transaction, ids)
-        records = (RunRecord(run, spent.get(run.id) or _unpriced(run), actors.get(run.id)) for run in shown)
+        records = (
+            RunRecord(run, spent.get(run.id) or _spending_without_price(run), actors.get(run.id)) for run in shown
+        )
         return RunPage(tuple(records), total, cursor)
 
     return work
 
 
-def _unpriced(run: runs.Run) -> costs.Spending:
+def _spending_without_price(run: runs.Run) -> costs.Spending:
     """Return the tokens of a run that is older than the recording of costs, so that its price is not known."""
     return costs.Spending(run.calls, run.prompt_tokens, 0, run.completion_tokens, unpriced_calls=run.calls)
 
@@ -330,14 +332,14 @@ def _row_range(limit: int | None, after: str | None, offset: int, newest_first: 
     if offset < 0:
         raise ArgumentInvalid(f"offset={offset} is below 0")
     # No list is longer than the largest id, and a database cannot read every larger number.
-    return RowRange(limit_with_next(limit), number_of_cursor(after), min(offset, runs.LARGEST_ID), newest_first)
+    return RowRange(limit_plus_one(limit), number_of_cursor(after), min(offset, runs.LARGEST_ID), newest_first)
 
 
 def audit_page_reader(
     tenant: str | None, scope: Scope | None, key_id: str | None, limit: int | None, after: str | None
 ) -> Callable[[Session], AuditPage]:
     """Return a function that reads a page of the audit entries. Raises `ArgumentInvalid`."""
-    most, before = limit_with_next(limit), number_of_cursor(after)
+    most, before = limit_plus_one(limit), number_of_cursor(after)
 
     def work(transaction: Session) -> AuditPage:
         entries = audit.read_audit_entries(

@@ -151,7 +151,7 @@ class Resources:
             self._embedder = embedder(self.settings.embedding)
         return self._embedder
 
-    async def refresher(
+    async def vector_refresher(
         self, tracker: CostTracker | None = None, stop: Callable[[], str | None] = lambda: None
     ) -> VectorRefresher | None:
         """Return an object that makes missing vectors, None if no embedder is configured.
@@ -176,6 +176,6 @@ class Resources:
         An error of the embedder is not raised: it is part of the result. Texts without a vector are ranked by their
         words alone until the next refresh.
         """
-        refresher = await self.refresher(tracker, stop)
+        refresher = await self.vector_refresher(tracker, stop)
         if refresher is not None:
             self.on_vectors(await refresher.refresh(scopes))

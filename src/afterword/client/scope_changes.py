@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, time
 from typing import Any
 
-from afterword.client.arguments import Instant, NameOrNames, choices, instant, new_tag_names
+from afterword.client.arguments import Instant, NameOrNames, checked_new_tags, chosen_members, instant
 from afterword.client.findings.scope_findings import ScopeFindings
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.facts.assertions import OWNER, Kind
@@ -53,7 +53,7 @@ class ScopeChanges(ScopeFindings):
         contains only a secret, or if `valid_to` lies before `valid_from`. Raises `Overtaken` if all attempts failed
         because of other writers.
         """
-        (known_kind,) = choices(Kind, kind, "kind")
+        (known_kind,) = chosen_members(Kind, kind, "kind")
         said_at = at_speaker_offset(self._resources.now(), await self._zone())
         entry = Entry(
             statement,
@@ -63,7 +63,7 @@ class ScopeChanges(ScopeFindings):
             value,
             None if valid_from is None else instant(valid_from, day_time=time.min, zone=said_at.tzinfo or UTC),
             None if valid_to is None else instant(valid_to, day_time=time(23, 59, 59), zone=said_at.tzinfo or UTC),
-            new_tag_names(tags),
+            checked_new_tags(tags),
         )
         return await self._make_change(entries.add_entry, entry, at=said_at)
 
@@ -135,7 +135,7 @@ class ScopeChanges(ScopeFindings):
         ("erase:ID") can only be rejected; what it has hidden is then visible again. Raises `NotFound`,
         `ArgumentInvalid`, and `StateConflict` if a person has already decided on the run, or otherwise.
         """
-        (chosen,), item_id = choices(Decision, decision, "decision"), str(item_id)
+        (chosen,), item_id = chosen_members(Decision, decision, "decision"), str(item_id)
         if item_id.startswith(HELD_RUN):
             return await self._decide_run(item_id.removeprefix(HELD_RUN), chosen)
         if item_id.startswith(ERASE_REQUEST):
@@ -154,7 +154,7 @@ class ScopeChanges(ScopeFindings):
 
         `policy` is "auto" (no run waits), "hold-retirements" (runs that end facts wait) or "hold-all".
         """
-        (chosen,) = choices(ApprovalPolicy, policy, "policy")
+        (chosen,) = chosen_members(ApprovalPolicy, policy, "policy")
         await self._resources.write(lambda transaction: scope_rows.set_approval_policy(transaction, self.scope, chosen))
         return chosen
 

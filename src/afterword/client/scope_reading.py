@@ -17,12 +17,11 @@ from afterword.client.arguments import (
     Instant,
     NameOrNames,
     check_limit,
-    choices,
+    checked_tags,
+    chosen_members,
     fact_filter,
     instant,
-    tag_names,
 )
-from afterword.client.checked import Checked
 from afterword.client.queries import (
     context_block,
     fact_origin,
@@ -49,6 +48,7 @@ from afterword.client.results import (
     SessionPage,
     WaitingErasure,
 )
+from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import ArgumentInvalid
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.assertions import Kind
@@ -71,7 +71,7 @@ from afterword.store.scope_rows import ApprovalPolicy
 T = TypeVar("T")
 
 
-class ScopeReading(Checked):
+class ScopeReading(TypeCheckedMethods):
     """Reads what is known in one scope. Use it through `ScopeMemory`."""
 
     def __init__(self, resources: Resources, scope: Scope) -> None:
@@ -131,7 +131,7 @@ class ScopeReading(Checked):
         at = self._resources.now() if as_of is None else await self._instant(as_of)
         believed_at = None if known_at is None else await self._instant(known_at)
         wanted = fact_filter(status, kind, about, tags)
-        (known_order,) = choices(FactOrder, order, "order")
+        (known_order,) = chosen_members(FactOrder, order, "order")
         if offset < 0 or (after is not None and known_order is not FactOrder.SAID):
             raise ArgumentInvalid(f"offset={offset} is below 0, or after={after!r} is given with order={order!r}")
         if limit is None or believed_at is not None:
@@ -228,8 +228,8 @@ class ScopeReading(Checked):
         alone. Without `explain`, `matched` and `parts` of the hits are empty. Raises `ArgumentInvalid`.
         """
         check_limit(limit)
-        kinds = None if kind is None else choices(Kind, kind, "kind")
-        at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), tag_names(tags)
+        kinds = None if kind is None else chosen_members(Kind, kind, "kind")
+        at, wanted = self._resources.now() if as_of is None else await self._instant(as_of), checked_tags(tags)
         search = partial(recall.search, at=at, limit=limit, kinds=kinds, tags=wanted, turns=turns, explain=explain)
         results = await self._call_recall(partial(search, query=query), self.scope)
         hits = search_hits(query, results, explain=explain)

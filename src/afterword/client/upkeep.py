@@ -10,13 +10,13 @@ from typing import TextIO, TypeVar
 
 from afterword.client.arguments import scope_of
 from afterword.client.background import migrate, open_schedule, run_worker, session_enqueuer
-from afterword.client.checked import Checked
 from afterword.client.forgetting import forget_older_than_allowed
 from afterword.client.processing import ProcessingOptions
 from afterword.client.queries import audit_page_reader
 from afterword.client.resources import Resources
 from afterword.client.session_processing.background_processor import BackgroundProcessor, processor_of
 from afterword.client.store_results import AuditPage, BackupFile, ExportedFile, TombstoneReplay
+from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
 from afterword.facts.fact import FactChange
 from afterword.facts.scopes import Scope
@@ -40,7 +40,7 @@ Hundreds of thousands of rows contain no reference cycles, and the search for cy
 """
 
 
-class StoreUpkeep(Checked):
+class StoreUpkeep(TypeCheckedMethods):
     """Maintains a whole store. Use it through `Afterword`."""
 
     def __init__(self, resources: Resources) -> None:

@@ -20,8 +20,8 @@ from typing import Any
 from sqlmodel import Session
 
 from afterword.client.arguments import Instant, instant, scope_of
-from afterword.client.checked import Checked
 from afterword.client.resources import Resources
+from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import AfterwordError, ArgumentInvalid, KeyInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.json_form import JsonForm, Nullable
@@ -70,7 +70,7 @@ key_json: JsonForm[ApiKey] = JsonForm(
 )
 
 
-class Keys(Checked):
+class Keys(TypeCheckedMethods):
     """Creates, lists, checks and revokes API keys. Use it through `Afterword.keys`."""
 
     def __init__(self, resources: Resources) -> None:
@@ -187,7 +187,7 @@ audit_entry_json: JsonForm[audit.AuditEntry] = JsonForm(
 )
 
 
-class KeyedRequests(Checked):
+class KeyedRequests(TypeCheckedMethods):
     """Records requests made with API keys. Use it through `Afterword.requests`."""
 
     def __init__(self, resources: Resources) -> None:

@@ -11,10 +11,10 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.client.arguments import NameOrNames, choices
-from afterword.client.checked import Checked
+from afterword.client.arguments import NameOrNames, chosen_members
 from afterword.client.resources import Resources
 from afterword.client.results import ProcessingReport
+from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.json_form import JsonForm, Nullable
@@ -130,7 +130,7 @@ async def _announce_failures(resources: Resources, failed: Counter[Scope]) -> No
             await resources.write(told)
 
 
-class Webhooks(Checked):
+class Webhooks(TypeCheckedMethods):
     """Creates, lists, tests and removes webhooks. Use it through `Afterword.webhooks`.
 
     With a `tenant`, a method sees only the webhooks of this tenant.
@@ -148,7 +148,7 @@ class Webhooks(Checked):
         """
         Scope(tenant, ScopeKind.USER, "anybody")  # checks the name of the tenant
         parse_webhook_url(url, _address_rules(self._resources.settings.webhooks))
-        chosen = choices(WebhookEvent, events, "event") if events else frozenset(WebhookEvent)
+        chosen = chosen_members(WebhookEvent, events, "event") if events else frozenset(WebhookEvent)
         webhook_id, secret = keys.new_id_and_secret(webhooks.PREFIX)
         in_order = tuple(event for event in WebhookEvent if event in chosen)
         webhook = Webhook(webhook_id, url, tenant, in_order, self._resources.now())

@@ -6,7 +6,7 @@ from functools import partial
 
 from sqlmodel import Session
 
-from afterword.client.arguments import EVERY_STATUS, Instant, NameOrNames, choices, instant
+from afterword.client.arguments import EVERY_STATUS, Instant, NameOrNames, chosen_members, instant
 from afterword.client.results import FindingOrigin, FindingPage
 from afterword.client.scope_reading import ScopeReading
 from afterword.errors import ArgumentInvalid
@@ -45,7 +45,9 @@ class ScopeFindings(ScopeReading):
         believed_at = None if known_at is None else instant(known_at)
         wanted = frozenset({FindingStatus.CURRENT, FindingStatus.WAITING})
         if status is not None:
-            wanted = frozenset(FindingStatus) if status == EVERY_STATUS else choices(FindingStatus, status, "status")
+            wanted = (
+                frozenset(FindingStatus) if status == EVERY_STATUS else chosen_members(FindingStatus, status, "status")
+            )
         findings = await self._resources.read(
             lambda transaction: stored_findings.read_findings(transaction, self.scope, believed_at)
         )
@@ -135,7 +137,7 @@ class ScopeFindings(ScopeReading):
             raise ArgumentInvalid(f"days={days} must be greater than 0 and at most {MOST_DAYS:,}")
         with_tools = before.agents_with_tools
         if agents_with_tools is not None:
-            (with_tools,) = choices(ToolFindingPolicy, agents_with_tools, "agents_with_tools")
+            (with_tools,) = chosen_members(ToolFindingPolicy, agents_with_tools, "agents_with_tools")
         policy = FindingPolicy(
             names, with_tools, before.advice if advice is None else advice, before.days if days is None else days
         )

@@ -18,7 +18,7 @@ from afterword.client.session_processing.background_processor import BackgroundP
 from afterword.client.synchronous.portal import Portal
 
 
-class Synchronous:
+class SynchronousWrapper:
     """Wraps an object with asynchronous methods. Its methods run those of the object in a portal, and wait for them."""
 
     def __init__(self, wrapped, portal):
@@ -62,7 +62,7 @@ def _synchronous_member(member):
     return call
 
 
-class SyncAfterword(Synchronous, of=Afterword):
+class SyncAfterword(SynchronousWrapper, of=Afterword):
     """See `Afterword`."""
 
     def __enter__(self):
@@ -76,7 +76,7 @@ class SyncAfterword(Synchronous, of=Afterword):
         self._portal.close(self._wrapped.close)
 
 
-class SyncScopeMemory(Synchronous, of=ScopeMemory):
+class SyncScopeMemory(SynchronousWrapper, of=ScopeMemory):
     """See `ScopeMemory`."""
 
     @property
@@ -85,23 +85,23 @@ class SyncScopeMemory(Synchronous, of=ScopeMemory):
         return self._wrapped.scope
 
 
-class SyncKeys(Synchronous, of=Keys):
+class SyncKeys(SynchronousWrapper, of=Keys):
     """See `Keys`."""
 
 
-class SyncKeyedRequests(Synchronous, of=KeyedRequests):
+class SyncKeyedRequests(SynchronousWrapper, of=KeyedRequests):
     """See `KeyedRequests`."""
 
 
-class SyncWebhooks(Synchronous, of=Webhooks):
+class SyncWebhooks(SynchronousWrapper, of=Webhooks):
     """See `Webhooks`."""
 
 
-class SyncAgentAccess(Synchronous, of=AgentAccess):
+class SyncAgentAccess(SynchronousWrapper, of=AgentAccess):
     """See `AgentAccess`."""
 
 
-class SyncBackgroundProcessor(Synchronous, of=BackgroundProcessor):
+class SyncBackgroundProcessor(SynchronousWrapper, of=BackgroundProcessor):
     """See `BackgroundProcessor`."""
 
     @functools.wraps(BackgroundProcessor.start)

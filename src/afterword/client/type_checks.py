@@ -13,7 +13,7 @@ from typing import Any, TextIO, TypeVar, Union, get_args, get_origin, get_type_h
 from afterword.errors import ArgumentInvalid
 
 
-class Checked:
+class TypeCheckedMethods:
     """The base of classes whose public methods raise `ArgumentInvalid` for an argument of another type than annotated.
 
     True and False are no numbers. One text is no collection of texts, unless the annotation also names `str`.
