@@ -25,7 +25,7 @@ PACKAGES = ("autogen-agentchat", "autogen-ext", "sqlmodel", "instructor", "opena
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """The result of one check: what was found, and how to fix it unless it is `ok`."""
 
     name: str
@@ -34,7 +34,7 @@ class Check:
     fix: str = ""
 
 
-async def run_checks(*, probe: bool = False) -> list[Check]:
+async def run_checks(*, probe: bool = False) -> list[CheckResult]:
     """Run all checks and return their results. Nothing is changed.
 
     Only with `probe` are requests sent: one to the model in every mode of requesting JSON, and one to the embedder. If
@@ -44,43 +44,46 @@ async def run_checks(*, probe: bool = False) -> list[Check]:
     try:
         configured = settings.load()
     except SettingsInvalid as error:
-        return [*checks, Check("settings", False, str(error), "correct the profile or the variable that is named")]
-    checks.append(Check("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
+        return [
+            *checks,
+            CheckResult("settings", False, str(error), "correct the profile or the variable that is named"),
+        ]
+    checks.append(CheckResult("settings", True, f"profile: {profile_path() or 'none, defaults and environment'}"))
     checks += [*await _check_store(configured), _check_redaction(configured), _check_extractor(configured)]
     checks.append(await _check_embedding(configured, probe=probe))
     if not probe:
         return checks
     if configured.extractor == "rules":
-        return [*checks, Check("model", True, "not asked: the offline rules are the extractor, and use no model")]
+        return [*checks, CheckResult("model", True, "not asked: the offline rules are the extractor, and use no model")]
     return [*checks, await _check_model_modes(configured.model)]
 
 
-def _check_packages() -> Check:
+def _check_packages() -> CheckResult:
     installed, missing = [], []
     for name in PACKAGES:
         try:
             installed.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    return Check("packages", not missing, ", ".join(installed), f"pip install {' '.join(missing)}")
+    return CheckResult("packages", not missing, ", ".join(installed), f"pip install {' '.join(missing)}")
 
 
-async def _check_store(configured: Settings) -> list[Check]:
+async def _check_store(configured: Settings) -> list[CheckResult]:
     try:
         store = Store(configured.store.url)
     except StoreError as error:
-        return [Check("store", False, str(error), "set AFTERWORD_STORE__URL")]
+        return [CheckResult("store", False, str(error), "set AFTERWORD_STORE__URL")]
     try:
         is_new = store.is_missing()
     except OSError as error:
         finding = f"{store.shown_url} cannot be read: {error.strerror}"
-        return [Check("store", False, finding, "name another file with AFTERWORD_STORE__URL")]
+        return [CheckResult("store", False, finding, "name another file with AFTERWORD_STORE__URL")]
     if is_new:
-        return [Check("store", True, f"{store.shown_url}: it does not exist yet; the first run creates it")]
+        return [CheckResult("store", True, f"{store.shown_url}: it does not exist yet; the first run creates it")]
     return await _check_existing_store(store)
 
 
-async def _check_existing_store(store: Store) -> list[Check]:
+async def _check_existing_store(store: Store) -> list[CheckResult]:
     try:
         async with store:
             await store.check(writing=True)
@@ -88,14 +91,14 @@ async def _check_existing_store(store: Store) -> list[Check]:
     except StoreError as error:
         is_down = store.dialect == "postgresql" and isinstance(error, StoreUnreachable)
         fix = "start the database for reading and writing" if is_down else "do what the result says"
-        return [Check("store", False, str(error), f"{fix}, or name another store with AFTERWORD_STORE__URL")]
-    checks = [Check("store", True, f"{store.shown_url} answers, its tables are up to date")]
+        return [CheckResult("store", False, str(error), f"{fix}, or name another store with AFTERWORD_STORE__URL")]
+    checks = [CheckResult("store", True, f"{store.shown_url} answers, its tables are up to date")]
     if store.path is None:
         return checks
-    checks.append(Check("integrity", damage is None, damage or "no damage", "put a backup in its place"))
+    checks.append(CheckResult("integrity", damage is None, damage or "no damage", "put a backup in its place"))
     if os.name == "posix":
         mode = stat.S_IMODE(store.path.stat().st_mode)
-        checks.append(Check("privacy", not mode & 0o077, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
+        checks.append(CheckResult("privacy", not mode & 0o077, f"file mode {mode:04o}", f"chmod 600 {store.path}"))
     return checks
 
 
@@ -109,14 +112,16 @@ def _sqlite_damage(transaction: Session) -> str | None:
     return None if orphan is None else f"a row of {orphan[0]} refers to a missing row of {orphan[2]}"
 
 
-def _check_redaction(configured: Settings) -> Check:
+def _check_redaction(configured: Settings) -> CheckResult:
     kinds = ", ".join(sorted(configured.privacy.policy().kinds))
-    return Check("redaction", True, f"masked before anything is stored: {kinds}" if kinds else "no secret is masked")
+    return CheckResult(
+        "redaction", True, f"masked before anything is stored: {kinds}" if kinds else "no secret is masked"
+    )
 
 
-def _check_extractor(configured: Settings) -> Check:
+def _check_extractor(configured: Settings) -> CheckResult:
     if configured.extractor == "rules":
-        return Check(
+        return CheckResult(
             "extractor", True, 'offline rules: English patterns, no model (set extractor = "model" to use one)'
         )
     model = configured.model
@@ -124,10 +129,10 @@ def _check_extractor(configured: Settings) -> Check:
     has_key = model.used_key() is not None
     finding = f"model {model.name} at {endpoint}, key {_key_presence(has_key)}, mode {model.mode}"
     # An endpoint that a user runs often needs no key.
-    return Check("extractor", has_key or model.base_url is not None, finding, "set OPENAI_API_KEY")
+    return CheckResult("extractor", has_key or model.base_url is not None, finding, "set OPENAI_API_KEY")
 
 
-async def _check_embedding(configured: Settings, *, probe: bool) -> Check:
+async def _check_embedding(configured: Settings, *, probe: bool) -> CheckResult:
     """Check the embedder. With `probe`, request one vector from it."""
     options = configured.embedding
     if (missing := _missing_embedder(options)) is not None:
@@ -139,20 +144,20 @@ async def _check_embedding(configured: Settings, *, probe: bool) -> Check:
             if not fix and probe and embedder is not None:
                 finding, fix = f"{finding}, answers", await _probe_embedder(embedder)
     except AfterwordError as error:
-        return Check("embedding", False, f"{options.kind}: cannot be used", str(error))
-    return Check("embedding", not fix, finding, fix)
+        return CheckResult("embedding", False, f"{options.kind}: cannot be used", str(error))
+    return CheckResult("embedding", not fix, finding, fix)
 
 
-def _missing_embedder(options: EmbeddingOptions) -> Check | None:
+def _missing_embedder(options: EmbeddingOptions) -> CheckResult | None:
     """Return the result if no embedder can be opened, because none is configured or installed; else None."""
     if options.kind == "auto" and options.used_kind == "none":
         finding = "auto: none is installed, so recall ranks by words; pip install 'afterword[local]' to rank by meaning"
-        return Check("embedding", True, finding)
+        return CheckResult("embedding", True, finding)
     if options.kind == "none":
         finding = 'none: recall ranks by words alone (kind = "auto", "local" or "endpoint" ranks by meaning, too)'
-        return Check("embedding", True, finding)
+        return CheckResult("embedding", True, finding)
     if options.kind == "local" and find_spec("wordllama") is None:
-        return Check("embedding", False, "local: wordllama is not installed", "pip install 'afterword[local]'")
+        return CheckResult("embedding", False, "local: wordllama is not installed", "pip install 'afterword[local]'")
     return None
 
 
@@ -182,17 +187,17 @@ def _key_presence(has_key: bool) -> str:
     return "set" if has_key else "missing"
 
 
-async def _check_model_modes(options: ModelOptions) -> Check:
+async def _check_model_modes(options: ModelOptions) -> CheckResult:
     try:
         async with model_client(options) as client:
             fault_by_mode = await client.probe()
     except ExtractionError as error:
-        return Check("model", False, "not asked", str(error))
+        return CheckResult("model", False, "not asked", str(error))
     working_modes = [mode for mode, fault in fault_by_mode.items() if fault is None]
     finding = ", ".join(f"{mode} {'fails' if fault else 'works'}" for mode, fault in fault_by_mode.items())
     if not working_modes:
-        return Check("model", False, finding, str(next(iter(fault_by_mode.values()))))
+        return CheckResult("model", False, finding, str(next(iter(fault_by_mode.values()))))
     if options.mode == "auto":
-        return Check("model", True, f"{finding}; auto: {working_modes[0]} is used")
+        return CheckResult("model", True, f"{finding}; auto: {working_modes[0]} is used")
     fix = f'set mode = "{working_modes[0]}" or "auto"'
-    return Check("model", options.mode in working_modes, f"{finding}; {options.mode} is set", fix)
+    return CheckResult("model", options.mode in working_modes, f"{finding}; {options.mode} is set", fix)

@@ -33,7 +33,7 @@ GUARDS = [
     ("extractors.plain_statements:rests_on_plain_statement:true", "adversarial/test_lying_model.py"),
     ("privacy.foreign.announcements:find_announced_text:empty", "adversarial/test_lying_model.py"),
     ("privacy.foreign.documents:find_posts_and_scripts:empty", "adversarial/test_lying_model.py"),
-    ("cli.terminal:terminal_text:argument", "adversarial/test_terminal.py"),
+    ("cli.terminal:terminal_safe_text:argument", "adversarial/test_terminal.py"),
     ("facts.subjects:_may_join:true", "unit/test_subjects.py"),
     ("facts.safety:must_never_be_missed:false", "adversarial/test_repeated_words.py"),
     ("agents.person_words:LiveConversation.reason_not_to_store:none", "adversarial/test_agent_tools.py"),

@@ -32,7 +32,7 @@ async def test_every_system_is_asked_and_replies_play_back(shared: Path, tmp_pat
         answers = await ask_scenarios([scenario], scopes, store, RecordedReplies(replies, model))
         again = await ask_scenarios([scenario], scopes, store, RecordedReplies(replies, None))
         with pytest.raises(ArgumentInvalid):
-            await RecordedReplies(tmp_path / "none.jsonl", None).reply([])
+            await RecordedReplies(tmp_path / "none.jsonl", None).recorded_or_new_reply([])
     assert answers == again
     assert len(answers) == count
     told = Counter[str]()

@@ -18,7 +18,7 @@ from afterword.evaluation.measurement import Evaluation, EvaluationRequest, meas
 from afterword.evaluation.report import BEGIN, END, scorecard
 from afterword.evaluation.scenarios.saved_messages import saved_messages
 from afterword.evaluation.scenarios.scenario import Scenario, Session, read_scenarios
-from afterword.evaluation.scorer import Score, fact_for_scorers, score_facts, score_json, total_score
+from afterword.evaluation.scorer import Score, fact_json_for_scorers, score_facts, score_json, total_score
 from afterword.evaluation.trial import EvaluatedSystem, run_trial
 from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesExtractor, RulesJudge
@@ -49,7 +49,7 @@ def recorded(shared: Path) -> Evaluation:
 def scored_elsewhere(shared: Path, stores: Stores, folder: Path) -> Json:
     folder.mkdir()
     for name, facts in stores.items():
-        (folder / f"{name}.json").write_text(json.dumps([fact_for_scorers(stored) for stored in facts]))
+        (folder / f"{name}.json").write_text(json.dumps([fact_json_for_scorers(stored) for stored in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     finished = subprocess.run([*tool, "--facts", str(folder), "--json"], check=True, capture_output=True, timeout=120)
     scores: Json = json.loads(finished.stdout)
@@ -139,14 +139,14 @@ async def test_the_gold_changes_nothing_that_is_stored(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         trial = await run_trial([variant.story()], EvaluatedSystem("rules", RulesExtractor(), RulesJudge()), folder)
-        stores.append([fact_for_scorers(fact) for fact in trial.facts["moved"]])
+        stores.append([fact_json_for_scorers(fact) for fact in trial.facts["moved"]])
     assert stores[0] == stores[1] != []
 
 
 async def test_two_scenarios_of_one_user_share_no_memory(tmp_path: Path) -> None:
     stories = [scenario(moved(name)).story() for name in ("first", "second")]
     trial = await run_trial(stories, EvaluatedSystem("rules", RulesExtractor(), RulesJudge()), tmp_path)
-    exported = [[fact_for_scorers(fact) for fact in trial.facts[name]] for name in ("first", "second")]
+    exported = [[fact_json_for_scorers(fact) for fact in trial.facts[name]] for name in ("first", "second")]
     assert exported[0] == exported[1] != []
 
 

@@ -144,7 +144,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return configure
 
 
-async def probed() -> doctor.Check:
+async def probed() -> doctor.CheckResult:
     return (await doctor.run_checks(probe=True))[-1]
 
 

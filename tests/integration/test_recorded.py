@@ -22,7 +22,7 @@ import pytest
 import pytest_asyncio
 
 from afterword.evaluation.scenarios.scenario import read_scenarios
-from afterword.evaluation.scorer import fact_for_scorers
+from afterword.evaluation.scorer import fact_json_for_scorers
 from afterword.extractors.extractor import Usage
 from afterword.extractors.judge import Pair
 from afterword.extractors.model.client import ModelClient, ModelSettings
@@ -133,7 +133,7 @@ async def scored(store: Store, scenarios: Path, shared: Path, tmp_path: Path) ->
         with store.reading() as db:
             facts = lookup.read_facts(db, Scope.user(scenario.user_id), at=ended_at)
         facts += await read_facts_with_ended_parts(store, Scope.user(scenario.user_id), at=ended_at)
-        (out / f"{scenario.id}.json").write_text(json.dumps([fact_for_scorers(fact) for fact in facts]))
+        (out / f"{scenario.id}.json").write_text(json.dumps([fact_json_for_scorers(fact) for fact in facts]))
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(scenarios)]
     command = [*tool, "--facts", str(out), "--json"]
     told = await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=120)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from afterword.evaluation.scorer import fact_for_scorers
+from afterword.evaluation.scorer import fact_json_for_scorers
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, run_batch
@@ -58,7 +58,9 @@ async def test_the_rules_store_nothing_wrong_on_the_open_scenarios(shared: Path,
         for scenario in scenarios(shared):
             with store.reading() as db:
                 facts = lookup.read_facts(db, Scope.user(scenario["user_id"]), at=ended_at(scenario))
-            (tmp_path / f"{scenario['id']}.json").write_text(json.dumps([fact_for_scorers(fact) for fact in facts]))
+            (tmp_path / f"{scenario['id']}.json").write_text(
+                json.dumps([fact_json_for_scorers(fact) for fact in facts])
+            )
     tool = [sys.executable, str(shared / "tools" / "score_scenarios.py"), str(shared / "data" / "scenarios")]
     command = [*tool, "--facts", str(tmp_path), "--json"]
     told = await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=120)

@@ -13,7 +13,7 @@ from functools import cache
 import typer
 
 from afterword.cli.app import FAILED, USAGE, app
-from afterword.cli.terminal import terminal_line
+from afterword.cli.terminal import terminal_safe_line
 from afterword.errors import AfterwordError
 
 # In the order of the help: importing a module registers its commands.
@@ -56,7 +56,7 @@ def main() -> None:
         sys.exit(code)
     except AfterwordError as error:
         typer.secho(
-            f"afterword: {terminal_line(str(error))}", fg=None if os.environ.get("NO_COLOR") else "red", err=True
+            f"afterword: {terminal_safe_line(str(error))}", fg=None if os.environ.get("NO_COLOR") else "red", err=True
         )
         sys.exit(USAGE if error.is_usage else FAILED)
 

@@ -97,7 +97,7 @@ def call_store(
     """
 
     async def call() -> T:
-        async with afterword.open(create=create, on_vectors=print_made_vectors) as store:
+        async with afterword.open(create=create, on_vectors=print_vector_counts) as store:
             if known_scope is not None:
                 await store.scope(known_scope).check_known()
             return await work(store)
@@ -128,7 +128,7 @@ async def hint_at_similar_memory(memory: afterword.ScopeMemory) -> None:
             print_lines(str(error), to_errors=True)
 
 
-def print_made_vectors(refreshed: RefreshResult) -> None:
+def print_vector_counts(refreshed: RefreshResult) -> None:
     """Print on standard error how many vectors a command made, and how many memories still lack some."""
     if refreshed.made:
         print_lines(f"vectors: {refreshed.made} made", to_errors=True)

@@ -105,7 +105,7 @@ def eval_command(
     """
     from afterword import settings
     from afterword.evaluation.measurement import EvaluationRequest, ask_questions
-    from afterword.evaluation.report import check_markers
+    from afterword.evaluation.report import check_scorecard_markers
 
     request = EvaluationRequest(paths, extractor, replay, order, seed)
     request.check()
@@ -114,21 +114,28 @@ def eval_command(
         print_lines(f"answers, pages for graders and their key are in {ask}")
         return
     if into is not None:
-        check_markers(into)
+        check_scorecard_markers(into)
     evaluation = _measure(request, settings.load(), is_quiet=as_json)
-    _show_scores(evaluation, into=into, save_facts=save_facts, as_json=as_json)
+    _save_and_print_scores(evaluation, into=into, save_facts=save_facts, as_json=as_json)
     if evaluation.has_failures:
         sys.exit(FAILED)
 
 
-def _show_scores(evaluation: Evaluation, *, into: Path | None, save_facts: Path | None, as_json: bool) -> None:
-    from afterword.evaluation.report import evaluation_json, save_scenario_facts, scorecard, write_scorecard
+def _save_and_print_scores(
+    evaluation: Evaluation, *, into: Path | None, save_facts: Path | None, as_json: bool
+) -> None:
+    from afterword.evaluation.report import (
+        evaluation_json,
+        save_tested_system_facts,
+        scorecard,
+        write_scorecard_between_markers,
+    )
 
     card = scorecard(evaluation)
     if into is not None:
-        write_scorecard(into, card)
+        write_scorecard_between_markers(into, card)
     if save_facts is not None:
-        save_scenario_facts(save_facts, evaluation)
+        save_tested_system_facts(save_facts, evaluation)
     if as_json:
         print_json(evaluation_json(evaluation))
     else:

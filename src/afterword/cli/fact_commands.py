@@ -14,7 +14,7 @@ from afterword.cli.printing import (
     count_with_noun,
     date_text,
     fact_table,
-    more_with_all,
+    more_with_all_text,
     print_result,
     status_text,
     table,
@@ -58,7 +58,7 @@ def facts_command(
     owner, statuses = required_scope(user, scope), "all" if everything else status or None
     filters: dict[str, Any] = {"status": statuses, "kind": kind or None, "tags": tags or ()}
     page = call_memory(owner, lambda memory: memory.facts(**filters, as_of=as_of, known_at=known_at))
-    title = f"{owner}: {count_with_noun(page.total, 'fact')}{more_with_all(page.other_statuses)}"
+    title = f"{owner}: {count_with_noun(page.total, 'fact')}{more_with_all_text(page.other_statuses)}"
     print_result([fact_json(fact) for fact in page.facts], fact_table(page.facts, title=title), as_json=as_json)
 
 

@@ -8,7 +8,7 @@ import typer
 
 import afterword
 from afterword.cli.app import Json, ScopeName, User, app, call_memory, required_scope
-from afterword.cli.printing import count_with_noun, date_text, more_with_all, print_result, table
+from afterword.cli.printing import count_with_noun, date_text, more_with_all_text, print_result, table
 from afterword.client.forms.finding_forms import finding_json, finding_origin_json, findings_json
 from afterword.errors import ArgumentInvalid
 
@@ -68,7 +68,7 @@ def _finding_table(owner: afterword.Scope, page: afterword.FindingPage) -> Respo
         for finding in page.findings
     ]
     names = ("id", "agent", "kind", "statement", "state", "said", "until")
-    title = f"{owner}: {count_with_noun(len(rows), 'finding')} of agents{more_with_all(page.other_statuses)}"
+    title = f"{owner}: {count_with_noun(len(rows), 'finding')} of agents{more_with_all_text(page.other_statuses)}"
     return table(title, names, rows)
 
 

@@ -29,18 +29,18 @@ from afterword.cli.printing import (
     status_text,
     table,
 )
-from afterword.cli.terminal import ResponsiveTable, terminal_line
+from afterword.cli.terminal import ResponsiveTable, terminal_safe_line
 from afterword.client.forms.memory_forms import changes_json, processed_json, spending_json
 from afterword.client.forms.store_forms import SESSION_STATES
 from afterword.client.values import Changes, TimeBasis
 
 
-def finish_run(report: ProcessingReport, *, is_proposal: bool, as_json: bool) -> None:
+def finish_processing_command(report: ProcessingReport, *, is_proposal: bool, as_json: bool) -> None:
     """Print the result of each session. Exit with 1, 3 or 130 after a failure, a reached budget, or Ctrl-C."""
     forms = [processed_json(processed) for processed in report.sessions]
     print_result(forms, *_report_lines(report, is_proposal=is_proposal), as_json=as_json)
     results = [processed.result for processed in report.sessions]
-    exit_by_budget(report.budget_reached)
+    exit_if_budget_reached(report.budget_reached)
     if any(isinstance(result, NotStarted) for result in results):
         sys.exit(INTERRUPTED)
     if any(isinstance(result, Failure) for result in results):
@@ -61,7 +61,9 @@ def _report_lines(report: ProcessingReport, *, is_proposal: bool) -> Iterator[ob
 
 
 def _waiting_lines(waiting: Sequence[NotDue]) -> Iterator[str]:
-    yield from (f"waiting: {terminal_line(result.session_id)} of {result.scope}: {result.reason}" for result in waiting)
+    yield from (
+        f"waiting: {terminal_safe_line(result.session_id)} of {result.scope}: {result.reason}" for result in waiting
+    )
     if waiting:
         yield "`afterword run --retry` tries them now (give the same path again)"
 
@@ -71,7 +73,7 @@ def _stop_line(budget_reached: str | None, not_started: Sequence[NotStarted]) ->
     return reason and f"stopped: {reason}; {count_with_noun(len(not_started), 'session')} left, run it again to go on"
 
 
-def exit_by_budget(budget_reached: str | None) -> None:
+def exit_if_budget_reached(budget_reached: str | None) -> None:
     """Exit with 3 if a budget was reached."""
     if budget_reached:
         sys.exit(OUT_OF_BUDGET)
@@ -90,9 +92,9 @@ def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -
         if isinstance(result, SessionOutcome):
             undated += result.transcript.time_basis is TimeBasis.FILE
             lines = [*_change_lines(result.changes), *_remark_lines(result)]
-            yield from [f"{terminal_line(result.session_id)} of {result.scope}", *lines] if lines else ()
+            yield from [f"{terminal_safe_line(result.session_id)} of {result.scope}", *lines] if lines else ()
         else:
-            yield f"failed: {terminal_line(result.session_id)} of {result.scope}: {result.reason}"
+            yield f"failed: {terminal_safe_line(result.session_id)} of {result.scope}: {result.reason}"
     if undated:
         yield (
             f"without times: {undated} of {len(rows)} sessions. The times of their files are used. Such guessed times "
@@ -102,7 +104,7 @@ def outcome_lines(processed: Sequence[ProcessedSession], *, is_proposal: bool) -
 
 def _outcome_row(processed: ProcessedSession) -> list[object]:
     result = processed.result
-    cells: list[object] = [result.scope, terminal_line(result.session_id), processed.result_name]
+    cells: list[object] = [result.scope, terminal_safe_line(result.session_id), processed.result_name]
     if not isinstance(result, SessionOutcome):
         return cells
     changes, assumed = result.changes, result.transcript.assumed
@@ -146,7 +148,7 @@ def _remark_lines(outcome: SessionOutcome) -> Iterator[str]:
         yield f"  {'!' if reason in (NO_PERSON, MAY_BE_PERSON) else '.'} {skipped_text(reason, count)}"
 
 
-def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
+def finish_consolidation_command(report: ConsolidationReport, *, as_json: bool) -> None:
     """Print what a consolidation did in each scope, and exit with 3 if a budget was reached."""
     listed: list[dict[str, object]] = []
     lines: list[str] = []
@@ -162,7 +164,7 @@ def finish_consolidation(report: ConsolidationReport, *, as_json: bool) -> None:
         lines += _change_lines(result.changes)
     cost = f"cost: {spending_text(report.spent)}" if report.spent.calls else None
     print_result(listed, *lines, cost, _stop_line(report.budget_reached, []), as_json=as_json)
-    exit_by_budget(report.budget_reached)
+    exit_if_budget_reached(report.budget_reached)
 
 
 def estimate_table(estimate: CostEstimate) -> ResponsiveTable:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from afterword.cli.terminal import ResponsiveTable, terminal_json, terminal_text
+from afterword.cli.terminal import ResponsiveTable, terminal_safe_json, terminal_safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ def print_lines(*lines: object, to_errors: bool = False) -> None:
     out = console(to_errors=to_errors)
     for line in lines:
         if line is not None:
-            out.print(terminal_text(line) if isinstance(line, str) else line)
+            out.print(terminal_safe_text(line) if isinstance(line, str) else line)
 
 
 def print_result(value: Any, *lines: object, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def print_result(value: Any, *lines: object, as_json: bool) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output."""
-    sys.stdout.write(terminal_json(json.dumps(value, ensure_ascii=False, indent=1)) + "\n")
+    sys.stdout.write(terminal_safe_json(json.dumps(value, ensure_ascii=False, indent=1)) + "\n")
 
 
 def print_pairs(pairs: dict[str, Any], *, as_json: bool) -> None:
@@ -126,7 +126,7 @@ def skipped_text(reason: str, count: int) -> str:
     return SKIPPED_TEXTS[reason].format(count=count, s="s" if count > 1 else "")
 
 
-def more_with_all(count: int) -> str:
+def more_with_all_text(count: int) -> str:
     """Return how many further rows the option --all lists, as the end of a title. It is empty if there are none."""
     return f", {count} more with --all" if count else ""
 

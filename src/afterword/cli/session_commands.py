@@ -153,11 +153,11 @@ def _check_session_source(
 
 
 def _process(source: _SessionSource, options: afterword.ProcessingOptions, *, as_json: bool) -> None:
-    from afterword.cli.outcomes import finish_run
+    from afterword.cli.outcomes import finish_processing_command
     from afterword.cli.progress import process_interruptibly
 
     report = process_interruptibly(source.process, options, is_quiet=as_json)
-    finish_run(report, is_proposal=not options.apply, as_json=as_json)
+    finish_processing_command(report, is_proposal=not options.apply, as_json=as_json)
 
 
 def _print_estimate(source: _SessionSource, extractor: str | None, *, as_json: bool) -> None:
@@ -197,13 +197,13 @@ def reprocess_command(
     if session is None:
         _list_outdated_sessions(owner, extractor, as_json=as_json)
         return
-    from afterword.cli.outcomes import finish_run
+    from afterword.cli.outcomes import finish_processing_command
 
     options = afterword.ProcessingOptions(extractor=extractor, apply=apply)
     report = call_store(
         lambda store: (store.scope(owner) if owner else store).reprocess(session, options=options), known_scope=owner
     )
-    finish_run(report, is_proposal=not apply, as_json=as_json)
+    finish_processing_command(report, is_proposal=not apply, as_json=as_json)
 
 
 def _list_outdated_sessions(owner: afterword.Scope | None, extractor: str | None, *, as_json: bool) -> None:
@@ -227,11 +227,11 @@ def consolidate_command(
 
     Pairs that were not compared yet are compared, in one memory or, without --user, in all.
     """
-    from afterword.cli.outcomes import finish_consolidation
+    from afterword.cli.outcomes import finish_consolidation_command
 
     owner = chosen_scope(user, scope)
     report = call_store(lambda store: store.consolidate(scope=owner, apply=not dry_run), known_scope=owner)
-    finish_consolidation(report, as_json=as_json)
+    finish_consolidation_command(report, as_json=as_json)
 
 
 @app.command(name="sessions")

@@ -29,17 +29,17 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 """Characters that could move the cursor or reorder a line: in names of files, or in quoted words."""
 
 
-def terminal_text(text: str) -> str:
+def terminal_safe_text(text: str) -> str:
     """Return a text with control characters and bidirectional marks written out, as in `\\x1b`. Line breaks stay."""
     return _UNSAFE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
-def terminal_line(text: str) -> str:
+def terminal_safe_line(text: str) -> str:
     """Return a text on one line, with line breaks written out too."""
-    return terminal_text(text).replace("\n", "\\n")
+    return terminal_safe_text(text).replace("\n", "\\n")
 
 
-def terminal_json(text: str) -> str:
+def terminal_safe_json(text: str) -> str:
     """Return JSON in which the same characters are written as `\\u` escapes."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
@@ -60,11 +60,11 @@ class ResponsiveTable:
     ) -> None:
         missing = [""] * len(columns)  # the row of a failed session has fewer cells
         cells = [
-            ["" if cell is None else terminal_text(str(cell)) for cell in (*row, *missing)][: len(columns)]
+            ["" if cell is None else terminal_safe_text(str(cell)) for cell in (*row, *missing)][: len(columns)]
             for row in rows
         ]
         shown = [place for place in range(len(columns)) if any(row[place] for row in cells)]
-        self._title, self._columns = terminal_text(title), [columns[place] for place in shown]
+        self._title, self._columns = terminal_safe_text(title), [columns[place] for place in shown]
         self._rows = [[row[place] for place in shown] for row in cells]
         self._styles = styles or [""] * len(rows)
 

@@ -72,7 +72,7 @@ class RecordedReplies:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._replies: dict[str, str] = {row["key"]: row["reply"] for row in map(json.loads, lines)}
 
-    async def reply(self, messages: Sequence[LLMMessage], **options: Any) -> str:
+    async def recorded_or_new_reply(self, messages: Sequence[LLMMessage], **options: Any) -> str:
         """Return the recorded reply to these messages, else that of the model. Raises `ArgumentInvalid` without one."""
         key = digest([[type(message).__name__, str(message.content)] for message in messages])
         if key not in self._replies:
@@ -97,7 +97,7 @@ class RecordedClient(ReplayChatCompletionClient):
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Return the reply to these messages. Raises `ArgumentInvalid` if no reply is recorded and no model is set."""
         self.last_request = list(messages)
-        content = await self._replies.reply(messages, **options)
+        content = await self._replies.recorded_or_new_reply(messages, **options)
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         return CreateResult(content=content, finish_reason="stop", usage=usage, cached=True)
 

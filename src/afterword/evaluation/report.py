@@ -13,7 +13,7 @@ from typing import Any
 from afterword.errors import ArgumentInvalid
 from afterword.evaluation.measurement import Evaluation, SystemResult
 from afterword.evaluation.scenarios.scenario import one_line
-from afterword.evaluation.scorer import Share, fact_for_scorers, score_json
+from afterword.evaluation.scorer import Share, fact_json_for_scorers, score_json
 from afterword.extractors.extractor import Usage
 from afterword.pipeline.errors import SourceInvalid
 
@@ -181,20 +181,20 @@ def _usage_json(usage: Usage) -> Json:
     return {name: getattr(usage, name) for name in ("calls", "prompt_tokens", "completion_tokens")}
 
 
-def check_markers(path: Path) -> None:
+def check_scorecard_markers(path: Path) -> None:
     """Raise `ArgumentInvalid` if a document cannot be read, and `SourceInvalid` if it lacks the scorecard markers."""
     replace_scorecard(_read_text(path), "", str(path))
 
 
-def write_scorecard(path: Path, card: str) -> None:
+def write_scorecard_between_markers(path: Path, card: str) -> None:
     """Write the scorecard between the two markers of a document."""
     _write_text(path, replace_scorecard(_read_text(path), card, str(path)))
 
 
-def save_scenario_facts(folder: Path, evaluation: Evaluation) -> None:
+def save_tested_system_facts(folder: Path, evaluation: Evaluation) -> None:
     """Write the facts of the first system to files, one for each scenario."""
     for scenario, facts in evaluation.results[0].trial.facts.items():
-        exported = json.dumps([fact_for_scorers(fact) for fact in facts], ensure_ascii=False, indent=1)
+        exported = json.dumps([fact_json_for_scorers(fact) for fact in facts], ensure_ascii=False, indent=1)
         _write_text(folder / f"{scenario}.json", f"{exported}\n")
 
 

@@ -152,7 +152,7 @@ def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
     ]
     roles = [_quoted_roles(fact, scenario) for fact in facts]
     duplicates = _duplicate_facts(matches, current)
-    unmatched = unmatched_facts(scenario, facts)
+    unmatched = unmatched_current_facts(scenario, facts)
     never_stored = Counter(match.gold.status for match in matches if _is_former(match) and not match.is_stored)
     return Score(
         sessions=len(scenario.sessions),
@@ -181,7 +181,7 @@ def score_facts(scenario: Scenario, facts: Sequence[Fact]) -> Score:
     )
 
 
-def unmatched_facts(scenario: Scenario, facts: Iterable[Fact]) -> list[Fact]:
+def unmatched_current_facts(scenario: Scenario, facts: Iterable[Fact]) -> list[Fact]:
     """Return the current facts that match no gold fact of the scenario."""
     return [
         fact
@@ -190,7 +190,7 @@ def unmatched_facts(scenario: Scenario, facts: Iterable[Fact]) -> list[Fact]:
     ]
 
 
-def fact_for_scorers(fact: Fact) -> Json:
+def fact_json_for_scorers(fact: Fact) -> Json:
     """Return a fact in the form that other scoring tools read."""
     return {
         "statement": fact.statement,
@@ -319,7 +319,7 @@ def _stored_not_facts(not_facts: Iterable[_NotFactMatch]) -> list[Json]:
 
 def _ungrounded_facts(facts: Sequence[Fact], roles: Sequence[set[str] | None]) -> list[Json]:
     return [
-        {"statement": one_line(fact.statement), "evidence": fact_for_scorers(fact)["evidence"]}
+        {"statement": one_line(fact.statement), "evidence": fact_json_for_scorers(fact)["evidence"]}
         for fact, said_by in zip(facts, roles, strict=True)
         if said_by is None
     ]
