@@ -25,9 +25,9 @@ from recall_speed import NOW, START, TABLES, Times, fact_rows, scope_row, senten
 from sqlalchemy import insert
 
 from afterword.facts.scopes import Scope
-from afterword.recall.said_index import stored_check_result
+from afterword.recall.said_index import shown_text_to_store
 from afterword.recall.search_terms import TOKENIZER, turn_terms
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store import entries
 from afterword.store.database.compaction import analyze
 from afterword.store.database.engine import Store, open_store
@@ -64,7 +64,7 @@ def fill(store: Store, size: int) -> None:
             words = sentence(chance, 15)
             turn = {"session_pk": session + 1, "number": number, "speaker": "user", "role": "human", "text": words}
             found_by = TOKENIZER + turn_terms(START, "user", words)
-            derived = {"search_terms": found_by, "shown": stored_check_result("user", words)}
+            derived = {"search_terms": found_by, "shown": shown_text_to_store("user", words)}
             rows[TurnRow].append(turn | {"said_at": START, "time_is_guess": False, **derived})
     with store.connecting(writing=True) as connection:
         for table, values_of_table in rows.items():
@@ -81,7 +81,10 @@ async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, f
         async def tell() -> None:
             recalled = await recall(store, SCOPE, sentence(chance, 4), at=NOW, budget_tokens=BUDGET_TOKENS)
             assert recalled.layers is not None
-            tokens.append(token_count(recalled.layers.stable_text) + token_count(recalled.layers.question_text))
+            tokens.append(
+                estimated_token_count(recalled.layers.stable_text)
+                + estimated_token_count(recalled.layers.question_text)
+            )
 
         async def write() -> None:
             entry = Entry(f"A note: {sentence(chance)}", attribute=f"added_{chance.random()}")

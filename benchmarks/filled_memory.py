@@ -23,7 +23,7 @@ from afterword.facts.assertions import (
     Verdict,
 )
 from afterword.facts.scopes import Scope
-from afterword.recall.said_index import stored_check_result
+from afterword.recall.said_index import shown_text_to_store
 from afterword.recall.search_terms import TOKENIZER, turn_terms
 from afterword.store import ledger
 from afterword.store.database.compaction import analyze
@@ -133,7 +133,7 @@ def add_session(rows: Rows, chance: random.Random, number: int, said: Sequence[A
         text = texts.get(turn) or sentence(chance)
         found = {
             "search_terms": TOKENIZER + turn_terms(began, "user", text),
-            "shown": stored_check_result("user", text),
+            "shown": shown_text_to_store("user", text),
         }
         rows[TurnRow].append(
             {"session_pk": key, "number": turn, "speaker": speaker, "role": role, "text": text, "said_at": began}

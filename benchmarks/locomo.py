@@ -33,7 +33,7 @@ from afterword.evaluation.measurement import answering_model
 from afterword.evaluation.scenarios.scenario import Gold, Message, Question, Scenario, Session
 from afterword.evaluation.trial import EvaluatedSystem, run_trial, story_scopes
 from afterword.recall.layers import Layers
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store.database.engine import Store
 from afterword.store.reading.recall import Recall, recall
 from afterword.store.reading.scope_vectors import refresh_vectors
@@ -97,7 +97,7 @@ def written(asked: Scenario, budget_tokens: int) -> str:
 def within(text: str, budget_tokens: int) -> str:
     """Return the first lines of a text, as far as the tokens reach."""
     lines = text.splitlines()
-    while lines and token_count("\n".join(lines)) > budget_tokens:
+    while lines and estimated_token_count("\n".join(lines)) > budget_tokens:
         lines.pop()
     return "\n".join(lines)
 

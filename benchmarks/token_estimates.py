@@ -22,7 +22,7 @@ from typing import Any
 import tiktoken
 from tokenizers import Tokenizer
 
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 
 Count = Callable[[str], int]
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -103,7 +103,7 @@ def table(counts: dict[str, Count], lines: dict[str, list[str]]) -> Iterator[str
         parts = list(blocks(sentences))
         for count in counts.values():
             real = [count(block) for block in parts]
-            estimates = [token_count(block) for block in parts]
+            estimates = [estimated_token_count(block) for block in parts]
             over = max(there / estimate - 1 for there, estimate in zip(real, estimates, strict=True))
             cells.append(f"{sum(estimates) / sum(real) - 1:+.0%} ({over:+.0%})")
         yield f"| {name} | {len(parts)} | {' | '.join(cells)} |"

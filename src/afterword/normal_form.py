@@ -16,7 +16,7 @@ def decomposed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFD", text)
 
 
-def text_forms(text: str) -> tuple[str, ...]:
+def composed_and_decomposed(text: str) -> tuple[str, ...]:
     """Return the text in NFC and, where that differs, in NFD."""
     return tuple(dict.fromkeys((composed(text), decomposed(text))))
 

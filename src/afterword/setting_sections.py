@@ -15,7 +15,7 @@ from afterword.facts.findings import DAYS, MOST_DAYS, FindingPolicy, ToolFinding
 from afterword.facts.local_time import read_zone
 from afterword.privacy.policy import FACTS_PER_SESSION, Privacy
 from afterword.privacy.record_requests import OFF, ON, Markers
-from afterword.privacy.secret_kinds import Secret
+from afterword.privacy.secret_kinds import SecretKind
 from afterword.store.database.urls import DEFAULT_URL
 from afterword.store.forgetting.forgotten_statements import ERASE_WAIT
 from afterword.store.forgetting.retention import Retention
@@ -237,7 +237,7 @@ class PrivacyOptions(Options):
     """What is never stored (secrets, and what is said off the record), and when forgotten facts are erased."""
 
     redact: bool = Field(default=True, description="mask secrets before anything is stored or sent")
-    redact_kinds: list[Secret] = Field(default=list(Secret), description="the kinds of secrets that are masked")
+    redact_kinds: list[SecretKind] = Field(default=list(SecretKind), description="the kinds of secrets that are masked")
     off_record: list[str] = Field(
         default=list(OFF), description="a turn that begins with one of these phrases starts what is off the record"
     )

@@ -25,7 +25,7 @@ GUARDS = [
     ("pipeline.window_reader:limited_reading:argument", "adversarial/test_limits.py"),
     ("pipeline.window_reader:_withhold_forgotten:argument", "contract/test_normal_forms.py"),
     ("pipeline.sources.folders:_check_allowed:none", "unit/test_session_folders.py"),
-    ("facts.removals:UnnamedRemovals.must_wait:false", "adversarial/test_removals.py"),
+    ("facts.removals:UnnamedRemovalCounts.must_wait:false", "adversarial/test_removals.py"),
     ("facts.removals:_is_fact_named:true", "adversarial/test_removals.py"),
     ("facts.removals:_is_ending_named:true", "adversarial/test_removals.py"),
     ("facts.removals:is_about_health:false", "adversarial/test_removals.py"),

@@ -23,7 +23,7 @@ from afterword.extractors.rules import RulesExtractor
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.fact import Fact, Status
-from afterword.facts.removals import unnamed_withdrawal
+from afterword.facts.removals import count_unnamed_withdrawal
 from afterword.privacy.foreign import stretches
 from afterword.privacy.foreign.stretches import foreign_stretches
 from afterword.privacy.policy import Privacy
@@ -233,7 +233,7 @@ async def test_a_tool_withdraws_only_what_the_person_says_is_over() -> None:
             for act in (SpeechAct.RETRACT, SpeechAct.ERASE)
         ]
         counted = await counting(["I am allergic to peanuts.", message], lies)
-        named = [said for said in counted if not unnamed_withdrawal(PEANUTS, said.evidence[-1].quote).must_wait]
+        named = [said for said in counted if not count_unnamed_withdrawal(PEANUTS, said.evidence[-1].quote).must_wait]
         assert bool(named) is (message in (*OWN_WORDS, f"{over}.")), message
 
 

@@ -55,7 +55,7 @@ def test_of_the_wishes_to_be_off_the_record_one_in_fifty_is_missed_at_most() -> 
 
 def test_an_agents_later_repetition_of_what_was_off_the_record_is_hidden() -> None:
     """Two turns later an agent repeats, without the wish, the longest sentence of what was said off the record."""
-    wishes = [case.text for case in record_wording_cases() if case.is_hidden and Markers().read(case.text)]
+    wishes = [case.text for case in record_wording_cases() if case.is_hidden and Markers().requested_change(case.text)]
     repeated = [(wish, _remark(wish)) for wish in wishes]
     missed = [
         wish
@@ -68,7 +68,7 @@ def test_an_agents_later_repetition_of_what_was_off_the_record_is_hidden() -> No
 
 def _remark(wish: str) -> str:
     sentences = [sentence.strip() for sentence in re.split(r"[:.?!]\s", wish)]
-    return max(sentences, key=lambda sentence: (Markers().read(sentence) is None, len(sentence)))
+    return max(sentences, key=lambda sentence: (Markers().requested_change(sentence) is None, len(sentence)))
 
 
 def _turns_after(wish: str, question: str, repetition: str) -> list[str]:
@@ -88,7 +88,7 @@ def _turns_after(wish: str, question: str, repetition: str) -> list[str]:
     ],
 )
 def test_a_wish_about_what_follows_or_about_all_lasts(announced: str, *, lasts: bool) -> None:
-    assert Markers().read(announced) is (RecordChange.OFF if lasts else RecordChange.THIS)
+    assert Markers().requested_change(announced) is (RecordChange.OFF if lasts else RecordChange.THIS)
 
 
 def test_a_secret_is_masked_once_and_stays_masked() -> None:
@@ -127,7 +127,7 @@ def test_real_conversations_hold_no_secret_and_no_wish(shared: Path, benchmark: 
         for message in session["messages"]:
             text = message.get("text") or ""
             assert masking.mask_turn(text, message["source"]) == text
-            assert message["role"] != "user" or Markers().read(text) is None, text
+            assert message["role"] != "user" or Markers().requested_change(text) is None, text
 
 
 def test_the_documents_hold_the_table(repository: Path) -> None:

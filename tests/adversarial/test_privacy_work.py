@@ -123,11 +123,11 @@ def _hidden_as_stored(text: str) -> object:
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "mask_secrets": mask_secrets,
     "is_only_masks": is_only_masks,
-    "mask_turns": lambda text: Privacy().mask_turns(_turns(text)),
-    "mask_fields": lambda text: Privacy().mask_fields("password", text[:100], text),
+    "mask_and_hide_turns": lambda text: Privacy().mask_and_hide_turns(_turns(text)),
+    "mask_value_and_others": lambda text: Privacy().mask_value_and_others("password", text[:100], text),
     "mask_state": lambda text: Privacy().mask_state(_state(text), ["user"]),
     "hide_off_record": lambda text: hide_off_record(_turns(text), Markers()),
-    "Markers.read": Markers().read,
+    "Markers.requested_change": Markers().requested_change,
     "is_instruction": is_instruction,
     "has_instruction_around": lambda text: [
         has_instruction_around(text, start, start + 5) for start in range(0, len(text), 2_000)

@@ -198,7 +198,7 @@ async def test_words_that_are_not_the_persons_remove_nothing_and_are_listed() ->
 
 
 def lets_all_pass(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removals.UnnamedRemovals, "must_wait", False)
+    patch.setattr(removals.UnnamedRemovalCounts, "must_wait", False)
 
 
 def knows_no_health(patch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, Transcript, Turn
 from afterword.privacy.normalisation import undisguised_text
 from afterword.recall.block import MatchingTurn, entry_line, safe_line
-from afterword.recall.said_index import CHECKS, stored_check_result, turn_as_shown
+from afterword.recall.said_index import CHECKS, shown_text_to_store, turn_as_shown
 from afterword.settings import Settings
 from kept import stated
 from pasted_cases import pasted_cases
@@ -178,7 +178,7 @@ CHECKED = [*COMMANDS, *(case.text for case in pasted_cases())]
 
 def test_what_is_stored_of_a_turn_gives_what_is_computed() -> None:
     for text in (*CHECKED, "I live in Oslo.", "I live in Os\u200blo.", "…"):
-        stored = stored_check_result("mira", text)
+        stored = shown_text_to_store("mira", text)
         assert turn_as_shown(replace(source(text), shown=stored)) == turn_as_shown(source(text))
 
 
@@ -189,7 +189,7 @@ def test_what_other_checks_have_stored_is_not_used(outdated: str) -> None:
 
 
 def test_checks_that_decide_otherwise_have_another_version() -> None:
-    verdicts = [stored_check_result("mira", text).removeprefix(CHECKS) for text in CHECKED]
+    verdicts = [shown_text_to_store("mira", text).removeprefix(CHECKS) for text in CHECKED]
     assert (CHECKS, digest(verdicts)) == ("2:", "73b83306a6aeaaac2979"), (
         "raise `CHECKS` in recall/said_index.py, and adapt this line"
     )

@@ -20,7 +20,7 @@ from afterword.facts.assertions import (
     Verdict,
 )
 from afterword.facts.scopes import Scope
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting.erasure import erase_in_scope
@@ -74,7 +74,7 @@ async def notes(store: Store, budget_tokens: int = 600, query: str = "which seat
     found = await recall(store, LENA, query, at=LATER, budget_tokens=budget_tokens)
     assert found.layers is not None
     text = found.layers.text
-    assert token_count(text) <= budget_tokens
+    assert estimated_token_count(text) <= budget_tokens
     return [line for line in text.splitlines() if line.startswith("- ")]
 
 

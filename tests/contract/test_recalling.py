@@ -25,7 +25,7 @@ from afterword.facts.assertions import (
 from afterword.facts.fact import Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
@@ -263,7 +263,7 @@ async def test_facts_and_turns_share_one_budget(store: Store) -> None:
     for budget in (0, 60, 100, 150, 300):
         found = await recall(store, LENA, "red tandem bicycle", at=LATER, budget_tokens=budget)
         assert found.layers is not None
-        assert token_count(found.layers.text) <= budget
+        assert estimated_token_count(found.layers.text) <= budget
     assert SAID[5] in [turn.text for turn in found.turns]
     assert found.layers is not None
     assert f'user: "{SAID[5]}"' in found.layers.question_text

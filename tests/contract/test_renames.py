@@ -14,7 +14,7 @@ from afterword.extractors.judge import OtherNames, Pair
 from afterword.facts.assertions import OWNER, Assertion, Authority, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.subjects import told_under_current_names
+from afterword.facts.subjects import facts_under_current_names
 from afterword.facts.validity.fact_history import facts_at
 from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline.consolidation import consolidate_scope
@@ -188,7 +188,7 @@ def test_the_limit_of_a_fact_and_how_it_turned_out_are_told_under_the_new_name_t
         "Lena writes formally.", 1, limited_to="Harrow Street Holdings", outcome="Harrow Street Holdings likes it"
     )
     at = SAID_AT + timedelta(days=5)
-    told_fact = told_under_current_names(facts_at(fact_histories((formal, RENAMED), ()), at), at)[0]
+    told_fact = facts_under_current_names(facts_at(fact_histories((formal, RENAMED), ()), at), at)[0]
     assert (told_fact.limited_to, told_fact.outcome) == ("Larkfield", "Larkfield likes it")
 
 
@@ -199,7 +199,7 @@ def test_a_name_is_not_replaced_where_it_is_a_common_word() -> None:
     renamed = stated("Mercury is called Venus now.", 4, subject="Venus", former_name="Mercury")
     at = SAID_AT + timedelta(days=1)
     facts = facts_at(fact_histories((project, metal, agent, renamed), ()), at)
-    assert [fact.statement for fact in told_under_current_names(facts, at)] == [
+    assert [fact.statement for fact in facts_under_current_names(facts, at)] == [
         "Venus ships in May.",
         metal.statement,
         "Lena works on Venus.",
@@ -220,7 +220,7 @@ def test_a_name_is_not_replaced_in_a_longer_one() -> None:
     renamed = stated("Harrow Street is called Elm Road now.", 9, subject="Elm Road", former_name="Harrow Street")
     at = SAID_AT + timedelta(days=1)
     facts = facts_at(fact_histories((*said, renamed), ()), at)
-    assert [fact.statement for fact in told_under_current_names(facts, at)] == [
+    assert [fact.statement for fact in facts_under_current_names(facts, at)] == [
         *texts[:4],
         "Lena likes Elm Road's trees.",
         "Lena lives in Elm Road, in the attic.",
@@ -242,7 +242,7 @@ def test_a_sentence_that_has_both_names_keeps_both() -> None:
     married = stated("Beck Rowley is called Beck Tanaka.", 11, subject="Beck Tanaka", former_name="Beck Rowley")
     later = SAID_AT + timedelta(days=20)
     facts = facts_at(fact_histories((*said, renamed, credits_, married), ()), later)
-    assert [fact.statement for fact in told_under_current_names(facts, later)] == [
+    assert [fact.statement for fact in facts_under_current_names(facts, later)] == [
         *texts[:4],
         "Tideline has one database.",
         "The service is called Tideline (formerly Kelpie).",

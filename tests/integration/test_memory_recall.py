@@ -14,7 +14,7 @@ from autogen_core.models import SystemMessage, UserMessage
 from afterword.agents.memory import FactMemory
 from afterword.agents.memory_content import RecallOutcome
 from afterword.facts.assertions import Kind
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store import ledger, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.reading import snapshots
@@ -75,7 +75,7 @@ async def test_a_large_memory_keeps_to_its_budget(store: Store, budget: int) -> 
     assert not found.has_all_facts
     assert found.stored == 60
     assert found.layers is not None
-    assert token_count(found.layers.text) <= budget
+    assert estimated_token_count(found.layers.text) <= budget
     if budget >= 120:
         assert needle.id in {fact.id for fact in found.facts}
 

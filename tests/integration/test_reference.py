@@ -32,7 +32,7 @@ from afterword.recall.block import (
     LONGEST_TURN,
     PREFACE,
     TURNS_HEADING,
-    missing_line,
+    line_on_missing_facts,
     opening_tag,
 )
 from afterword.server.mcp.tools import ASKING_TOOLS, READING_TOOLS
@@ -209,6 +209,6 @@ def test_every_tool_and_every_table_is_documented(written: Path) -> None:
 def test_the_page_of_the_block_shows_what_is_rendered(repository: Path) -> None:
     page = (repository / "docs" / "reference" / "block.md").read_text(encoding="utf-8")
     headings = (*HEADINGS.values(), FORMER_HEADING, TURNS_HEADING, FINDINGS_HEADING)
-    for text in (opening_tag("LABEL"), FOR_QUESTION.strip(), PREFACE, CLOSING, missing_line(2), *headings):
+    for text in (opening_tag("LABEL"), FOR_QUESTION.strip(), PREFACE, CLOSING, line_on_missing_facts(2), *headings):
         assert text in page, text
     assert f"{LONGEST_TURN} characters of a turn and {LONGEST_CONTEXT} of the one before" in page

@@ -26,7 +26,7 @@ from afterword.agents.memory_content import RecallOutcome
 from afterword.agents.shared_recall import budget_shares
 from afterword.errors import ScopeInvalid
 from afterword.recall.block import OPENING
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 from afterword.store.database.engine import Store
 from conversing import know, replying
 
@@ -113,7 +113,7 @@ async def test_both_blocks_keep_to_one_budget_and_neither_starves(store: Store) 
         await know(project, f"Apollo needs part {number}.")
     both = await shown(memory)
     assert [one.count("\n- ") > 5 for one in both] == [True, True]
-    assert sum(estimated_tokens(one) for one in both) <= 400
+    assert sum(tokens_by_byte_size(one) for one in both) <= 400
 
 
 @given(needs=st.lists(st.integers(0, 500), min_size=1, max_size=5), budget=st.integers(0, 1000))

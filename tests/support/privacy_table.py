@@ -66,7 +66,7 @@ def record_rows() -> list[Row]:
     hiding = {RecordChange.THIS, RecordChange.OFF}
     honest = (RecordCase(case.category, case.text, is_hidden=False) for case in chat_set_honest())
     cases = [*record_cases(), *fresh_record_cases(), *record_wording_cases(), *chat_set_wishes(), *honest]
-    return _rows((case.category, (Markers().read(case.text) in hiding) != case.is_hidden) for case in cases)
+    return _rows((case.category, (Markers().requested_change(case.text) in hiding) != case.is_hidden) for case in cases)
 
 
 def table() -> str:

@@ -12,9 +12,9 @@ from afterword.facts.assertions import OWNER, Evidence, EvidenceKind, Kind
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import FormerFact, MatchingTurn, missing_line
+from afterword.recall.block import FormerFact, MatchingTurn, line_on_missing_facts
 from afterword.recall.layers import Layers, LayerSources, LineCache, choose_layers
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 
 LENA = Scope.user("lena")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -77,7 +77,7 @@ def test_no_more_is_told_than_the_budget(
     facts: list[Fact], former: list[FormerFact], said: list[MatchingTurn], past: bool, budget: int
 ) -> None:
     layers = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=budget)
-    assert token_count(layers.text) <= budget
+    assert estimated_token_count(layers.text) <= budget
 
 
 @given(memories, former_facts, turns, st.booleans(), st.integers(min_value=0, max_value=900))
@@ -87,7 +87,7 @@ def test_flagged_facts_are_all_told_where_they_fit_and_else_the_newest(
     layers = choose_layers(sources(facts, former, said, past=past), label=LABEL, budget_tokens=budget)
     flagged = [each for each in facts if each.is_flagged]
     told = {each.id for each in layers.facts}
-    alone = token_count(choose_layers(sources(flagged, [], []), label=LABEL, budget_tokens=10_000).text)
+    alone = estimated_token_count(choose_layers(sources(flagged, [], []), label=LABEL, budget_tokens=10_000).text)
     if alone <= budget:
         assert {each.id for each in flagged} <= told
         assert layers.missing_fact_count == 0
@@ -96,7 +96,7 @@ def test_flagged_facts_are_all_told_where_they_fit_and_else_the_newest(
         assert told_flagged == flagged[len(flagged) - len(told_flagged) :]
         if layers.text:
             assert layers.missing_fact_count == len(flagged) - len(told_flagged)
-            assert missing_line(layers.missing_fact_count) in layers.text
+            assert line_on_missing_facts(layers.missing_fact_count) in layers.text
 
 
 @given(memories, former_facts, turns, st.booleans())
@@ -155,6 +155,6 @@ def test_turns_that_say_what_no_chosen_fact_says_come_first() -> None:
     several = sources(known, [], said, fits=False)
     whole = choose_layers(several, label=LABEL, budget_tokens=2_000)
     assert [each.turn.number for each in whole.turns] == [1, 2, 3]
-    less = choose_layers(several, label=LABEL, budget_tokens=token_count(whole.text) - 1)
+    less = choose_layers(several, label=LABEL, budget_tokens=estimated_token_count(whole.text) - 1)
     assert [each.turn.number for each in less.turns] == [2, 3]
     assert less.facts == known

@@ -49,7 +49,7 @@ def shown(*said: str, markers: Markers = MARKERS) -> list[str]:
     ],
 )
 def test_a_request_is_told_from_a_report_and_counts_in_doubt(text: str, mark: RecordChange | None) -> None:
-    assert MARKERS.read(text) is mark
+    assert MARKERS.requested_change(text) is mark
 
 
 def test_an_aside_hides_itself_and_its_answers() -> None:
@@ -131,7 +131,7 @@ def test_a_conversation_that_grows_is_hidden_as_if_read_at_once(said: list[str],
     ],
 )
 def test_a_wish_beside_what_it_is_about_is_honoured(wish: str) -> None:
-    assert Markers().read(wish) is not None
+    assert Markers().requested_change(wish) is not None
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,12 @@ def test_a_wish_beside_what_it_is_about_is_honoured(wish: str) -> None:
     ],
 )
 def test_what_only_sounds_like_a_wish_stays(statement: str) -> None:
-    assert Markers().read(statement) is None
+    assert Markers().requested_change(statement) is None
 
 
 def test_a_command_alone_is_about_what_follows() -> None:
-    assert Markers().read("/incognito") is RecordChange.OFF
-    assert Markers().read("Don't save this chat message. I have HIV.") is RecordChange.THIS
+    assert Markers().requested_change("/incognito") is RecordChange.OFF
+    assert Markers().requested_change("Don't save this chat message. I have HIV.") is RecordChange.THIS
 
 
 def test_words_in_capitals_and_common_words_hide_no_answers() -> None:
@@ -193,7 +193,7 @@ def test_words_in_capitals_and_common_words_hide_no_answers() -> None:
     ],
 )
 def test_who_else_keeps_nothing_asks_for_nothing(text: str) -> None:
-    assert MARKERS.read(text) is None
+    assert MARKERS.requested_change(text) is None
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_who_else_keeps_nothing_asks_for_nothing(text: str) -> None:
     ],
 )
 def test_a_wish_behind_what_it_is_about_is_heard(text: str) -> None:
-    assert MARKERS.read(text) is RecordChange.THIS
+    assert MARKERS.requested_change(text) is RecordChange.THIS
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_wish_behind_what_it_is_about_is_heard(text: str) -> None:
     ],
 )
 def test_who_asks_the_assistant_is_off_the_record(text: str) -> None:
-    assert MARKERS.read(text) is RecordChange.THIS
+    assert MARKERS.requested_change(text) is RecordChange.THIS
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_who_asks_the_assistant_is_off_the_record(text: str) -> None:
     ],
 )
 def test_a_masked_secret_a_seat_and_a_condition_of_something_else_ask_for_nothing(text: str) -> None:
-    assert MARKERS.read(text) is None
+    assert MARKERS.requested_change(text) is None
 
 
 @pytest.mark.parametrize(
@@ -260,4 +260,4 @@ def test_a_masked_secret_a_seat_and_a_condition_of_something_else_ask_for_nothin
     ],
 )
 def test_a_condition_a_tag_and_other_verbs_beside_the_memory_ask_for_it(text: str) -> None:
-    assert MARKERS.read(text) is RecordChange.THIS
+    assert MARKERS.requested_change(text) is RecordChange.THIS

@@ -260,7 +260,7 @@ def test_the_weights_that_are_kept_are_bounded_and_change_no_score(monkeypatch: 
         for number in range(40):
             query = f"word{number} tandem unknown{round_}x{number}"
             assert index.ranked_units(query) == search_index(units).ranked_units(query)
-        assert 0 < index.cached_words < 2 * bm25.KEPT_A_DOCUMENT * 40
+        assert 0 < index.cached_word_count < 2 * bm25.KEPT_A_DOCUMENT * 40
     for number in range(20_000):
         index.ranked_places(f"unknown{number}")
-    assert index.cached_words <= 2 * bm25.KEPT_A_DOCUMENT * 40
+    assert index.cached_word_count <= 2 * bm25.KEPT_A_DOCUMENT * 40

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from afterword.privacy.normalisation import plain_forms
 from afterword.privacy.redaction import MASK, mask_secrets
-from afterword.privacy.secret_kinds import Secret
+from afterword.privacy.secret_kinds import SecretKind
 from afterword.privacy.secret_patterns import PATTERNS
 from fresh_secret_cases import fresh_secret_cases, later_secret_cases
 from secret_cases import secret_cases
@@ -208,7 +208,10 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
 
 def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
     text = "my password is hunter2 and my PIN is 4711"
-    assert mask_secrets(text, {Secret.CODE}) == ("my password is hunter2 and my PIN is [redacted: code]", {"code": 1})
+    assert mask_secrets(text, {SecretKind.CODE}) == (
+        "my password is hunter2 and my PIN is [redacted: code]",
+        {"code": 1},
+    )
     assert mask_secrets(text, ()) == (text, {})
 
 

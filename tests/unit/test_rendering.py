@@ -30,7 +30,7 @@ from afterword.recall.block import (
     safe_line,
     scope_label,
 )
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 
 LENA = Scope.user("lena@example.org")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -207,6 +207,6 @@ def test_every_block_opens_and_closes_once(facts: list[Fact]) -> None:
 
 
 def test_tokens_are_estimated_on_the_high_side() -> None:
-    assert estimated_tokens("") == 0
-    assert estimated_tokens("abcd") == 2
-    assert estimated_tokens("日本") == 2
+    assert tokens_by_byte_size("") == 0
+    assert tokens_by_byte_size("abcd") == 2
+    assert tokens_by_byte_size("日本") == 2

@@ -14,7 +14,7 @@ from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.validity import neighbourhood
 from afterword.facts.validity.fact_history import facts_at
-from afterword.facts.validity.neighbourhood import context_ids
+from afterword.facts.validity.neighbourhood import ids_needed_for_histories
 from afterword.facts.validity.timeline import fact_histories
 from afterword.pipeline import resolution
 from afterword.pipeline.resolution import required_pairs
@@ -44,7 +44,7 @@ def test_the_work_of_a_change_does_not_grow_with_the_changes_before_it() -> None
     costs = []
     for number in range(200):
         known, affected, pairs = added(known, home(number))
-        costs.append((pairs, len(affected), len(context_ids(known, affected))))
+        costs.append((pairs, len(affected), len(ids_needed_for_histories(known, affected))))
     most = max(costs[20:60])
     assert max(costs[100:]) <= most
     assert most[0] <= neighbourhood.REPLACEMENTS
@@ -158,7 +158,7 @@ def ends_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def beginnings_are_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(resolution, "is_replaced_before", lambda earlier, later, starts, count: later.value != earlier.value)
+    patch.setattr(resolution, "need_not_be_judged", lambda earlier, later, starts, count: later.value != earlier.value)
 
 
 def any_verdict_replaces(patch: pytest.MonkeyPatch) -> None:

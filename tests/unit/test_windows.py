@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from afterword.extractors.windows import CONTEXT_TOKENS, TOKENS_PER_TURN, cut_windows, halve_window, window_key
 from afterword.facts.transcripts import Role, Transcript, Turn
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 
 SPEAKERS = ("maya", "user", "assistant")
 SAID_AT = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)
@@ -41,8 +41,8 @@ def test_every_word_is_in_exactly_one_window_and_no_window_exceeds_its_budget(te
     found = cut_windows(transcript(*texts), ("user",), budget_tokens=budget)
     read: dict[int, str] = {}
     for window in found:
-        assert sum(estimated_tokens(turn.text) + TOKENS_PER_TURN for turn in window.turns) <= budget
-        assert sum(estimated_tokens(turn.text) + TOKENS_PER_TURN for turn in window.context) <= CONTEXT_TOKENS
+        assert sum(tokens_by_byte_size(turn.text) + TOKENS_PER_TURN for turn in window.turns) <= budget
+        assert sum(tokens_by_byte_size(turn.text) + TOKENS_PER_TURN for turn in window.context) <= CONTEXT_TOKENS
         for turn in window.turns:
             read[turn.number] = read.get(turn.number, "") + turn.text
     assert list(read.values()) == texts
@@ -103,7 +103,7 @@ def test_the_key_depends_on_words_times_people_and_version_but_not_on_the_place(
 
 @pytest.mark.parametrize(("text", "estimate"), [("", 0), ("abc", 1), ("abcd", 2), ("äöü", 2), ("\ud800", 1)])
 def test_the_estimate_is_a_third_of_the_bytes_rounded_up(text: str, estimate: int) -> None:
-    assert estimated_tokens(text) == estimate
+    assert tokens_by_byte_size(text) == estimate
 
 
 @given(texts=st.lists(st.text(max_size=1_500), min_size=1, max_size=12))
@@ -117,7 +117,7 @@ def test_halving_keeps_every_word_in_order_until_nothing_is_left_to_halve(texts:
     read: dict[int, str] = {}
     for part in small:
         assert part.turns
-        assert sum(estimated_tokens(turn.text) + TOKENS_PER_TURN for turn in part.context) <= CONTEXT_TOKENS
+        assert sum(tokens_by_byte_size(turn.text) + TOKENS_PER_TURN for turn in part.context) <= CONTEXT_TOKENS
         for turn in part.turns:
             read[turn.number] = read.get(turn.number, "") + turn.text
     assert list(read.values()) == texts

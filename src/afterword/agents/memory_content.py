@@ -18,7 +18,7 @@ from afterword.facts.assertions import OWNER, Evidence, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import safe_line, with_exceptions
+from afterword.recall.block import safe_line, text_with_exceptions
 from afterword.recall.search_terms import matched_words
 from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import Recall
@@ -133,7 +133,7 @@ def content_of_fact(
         metadata["parts"] = {part: round(share, 4) for part, share in parts.items()}
     if matched is not None:
         metadata["matched"] = list(matched)
-    return MemoryContent(content=with_exceptions(fact), mime_type=MemoryMimeType.TEXT, metadata=metadata)
+    return MemoryContent(content=text_with_exceptions(fact), mime_type=MemoryMimeType.TEXT, metadata=metadata)
 
 
 def _metadata_of_fact(fact: Fact) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class LiveConversation:
 
     def __init__(self, said: Sequence[Turn], privacy: Privacy) -> None:
         self._unmasked_turns, self._privacy = tuple(said), privacy
-        self.turns: tuple[Turn, ...] = privacy.mask_turns(said)
+        self.turns: tuple[Turn, ...] = privacy.mask_and_hide_turns(said)
 
     @classmethod
     def from_messages(

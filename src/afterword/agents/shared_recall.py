@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from afterword.facts.scopes import Scope
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store.reading.recall import Recall
 
 
@@ -19,7 +19,7 @@ async def recall_of_scopes(
     recalls = [await recall_of(scope, budget_tokens) for scope in scopes]
     if len(scopes) == 1:
         return recalls
-    needs = [token_count(recalled.layers.text) if recalled.layers is not None else 0 for recalled in recalls]
+    needs = [estimated_token_count(recalled.layers.text) if recalled.layers is not None else 0 for recalled in recalls]
     for number, share in enumerate(budget_shares(needs, budget_tokens)):
         if share < needs[number]:
             recalls[number] = await recall_of(scopes[number], share)

@@ -114,7 +114,7 @@ class _StateQueuing:
         return QueuedTurns(hidden.turns, reading.before)
 
     def _reading(self, transaction: Session) -> TurnsToRecognise:
-        before = self.privacy.mask_turns(sessions.read_turns(transaction, self.scope, self.session_id))
+        before = self.privacy.mask_and_hide_turns(sessions.read_turns(transaction, self.scope, self.session_id))
         return TurnsToRecognise(self.fresh, self.dated, before, self.at)
 
     def _without_private_words(

@@ -31,7 +31,7 @@ from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES, Turn, find_owners, is_generic_name
 from afterword.facts.words import folded, snake_case
-from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, with_exceptions
+from afterword.recall.block import FINDINGS_HEADING, entry_line, safe_line, text_with_exceptions
 from afterword.store import agent_requests, sessions
 from afterword.store.agent_requests import Claim, PersonQuote, RequestOutcome, RequestStatus
 from afterword.store.database.engine import Store
@@ -243,7 +243,7 @@ class RecallTool(MemoryTool[RecallArguments]):
         ]
         shown_marks = ", ".join(mark for mark in marks if mark and mark != "current")
         said = [f"\n  {line}" for line in await self._source_turn_lines(fact)]
-        return f"- {with_exceptions(fact)} ({shown_marks}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
+        return f"- {text_with_exceptions(fact)} ({shown_marks}; id {fact.id[:ID_LENGTH]}){''.join(said)}"
 
     async def _source_turn_lines(self, fact: Fact) -> list[str]:
         """Return the texts of the last two turns that a fact rests on, each with its speaker."""
@@ -346,7 +346,7 @@ def _named_fact(note: str, result: RecallResult, scope: Scope) -> tuple[Fact | N
     matching = [
         fact
         for fact in own
-        if wanted in (folded(safe_line(fact.statement)), folded(with_exceptions(fact)))
+        if wanted in (folded(safe_line(fact.statement)), folded(text_with_exceptions(fact)))
         or (is_id and fact.id.startswith(wanted))
     ]
     if len(matching) == 1:

@@ -157,9 +157,9 @@ class AgentAccess(TypeCheckedMethods):
         """
         wanted = fact_filter(status, kind, about, tags)
         fitting = [
-            fact for fact in sorted(await self._told_facts(), key=fact_cursor) if wanted.fits_apart_from_status(fact)
+            fact for fact in sorted(await self._told_facts(), key=fact_cursor) if wanted.accepts_apart_from_status(fact)
         ]
-        chosen = [fact for fact in fitting if wanted.has_status(fact)]
+        chosen = [fact for fact in fitting if wanted.accepts_status(fact)]
         shown, next_cursor = page_after_cursor(chosen, fact_cursor, limit=limit, after=after)
         return FactPage(tuple(map(cleaned_fact, shown)), len(chosen), len(fitting) - len(chosen), next_cursor)
 

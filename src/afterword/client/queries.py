@@ -47,7 +47,7 @@ from afterword.facts.validity.judged_pairs import JudgedPairs
 from afterword.privacy.foreign.stretches import foreign_stretches_by_turn
 from afterword.recall.block import OPENING
 from afterword.recall.search_terms import matched_words
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store import costs, fact_ids, ledger, lookup, runs, sessions
 from afterword.store.access import audit
 from afterword.store.database.statements import RowRange
@@ -191,8 +191,8 @@ def fact_page(
     facts: Iterable[Fact], wanted: FactFilter, order: FactOrder, *, limit: int | None, after: str | None, offset: int
 ) -> FactPage:
     """Return a page of `facts`, which must be sorted by the time of saying. Raises `ArgumentInvalid`."""
-    fitting = [fact for fact in facts if wanted.fits_apart_from_status(fact)]
-    chosen = order.sorted(filter(wanted.has_status, fitting))
+    fitting = [fact for fact in facts if wanted.accepts_apart_from_status(fact)]
+    chosen = order.sorted(filter(wanted.accepts_status, fitting))
     shown, cursor = page_after_cursor(chosen[offset:], fact_cursor, limit=limit, after=after)
     return FactPage(shown, len(chosen), len(fitting) - len(chosen), cursor if order is FactOrder.SAID else None)
 
@@ -255,7 +255,7 @@ def context_block(recalls: Sequence[recall.Recall], budget_tokens: int) -> Conte
     layers = [recalled.layers for recalled in recalls if recalled.layers is not None]
     return ContextBlock(
         text=_joined_lines(each.text for each in layers),
-        tokens=sum(token_count(each.text) for each in layers),
+        tokens=sum(estimated_token_count(each.text) for each in layers),
         budget_tokens=budget_tokens,
         facts=tuple(fact for recalled in recalls for fact in recalled.facts),
         turns=tuple(turn for recalled in recalls for turn in recalled.turns),

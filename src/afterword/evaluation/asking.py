@@ -32,7 +32,7 @@ from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
 from afterword.facts.words import without_stop_words
 from afterword.recall.questions import is_about_the_past
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 from afterword.store.database.engine import Store
 
 SYSTEMS = ("memory", "history", "nothing")
@@ -162,8 +162,8 @@ class _PosedQuestion:
 async def _ask_agent(posed: _PosedQuestion, store: Store, client: RecordedClient) -> AgentAnswer:
     question = posed.question
     result = await _agent(posed, store, client).run(task=question.question)
-    sent = sum(token_count(str(message.content)) for message in client.last_request)
-    alone = token_count(INSTRUCTIONS) + token_count(question.question)
+    sent = sum(estimated_token_count(str(message.content)) for message in client.last_request)
+    alone = estimated_token_count(INSTRUCTIONS) + estimated_token_count(question.question)
     return AgentAnswer(
         scenario=posed.scenario.id,
         question=question.question,
@@ -254,7 +254,7 @@ def _found_turns(sessions: Sequence[Session], question: str, budget_tokens: int)
     with_turns_before = (number for place in _matching_places(turns, question) for number in (place, place - 1))
     chosen, tokens = set[int](), 0
     for number in dict.fromkeys(number for number in with_turns_before if number >= 0):
-        tokens += token_count(turns[number])
+        tokens += estimated_token_count(turns[number])
         if tokens > budget_tokens:
             break
         chosen.add(number)

@@ -158,7 +158,7 @@ def ground_findings(
 
 def _masked_candidate(candidate: FindingCandidate, privacy: Privacy) -> FindingCandidate:
     texts = (candidate.topic, candidate.source or "", *(cited.quote for cited in candidate.evidence))
-    statement, topic, source, *quotes = privacy.mask_fields("statement", candidate.statement, *texts)
+    statement, topic, source, *quotes = privacy.mask_value_and_others("statement", candidate.statement, *texts)
     evidence = [Citation(turn=cited.turn, quote=text) for cited, text in zip(candidate.evidence, quotes, strict=True)]
     changes = {"statement": statement, "topic": topic, "source": source or None, "evidence": evidence}
     return candidate.model_copy(update=changes)

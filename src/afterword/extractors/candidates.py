@@ -86,7 +86,7 @@ def mask_candidate(candidate: Candidate, privacy: Privacy) -> Candidate:
         candidate.former_name or "",
     )
     quotes = [citation.quote for citation in candidate.evidence]
-    masked_texts = privacy.mask_fields(candidate.attribute, *texts, candidate.attribute, *quotes)
+    masked_texts = privacy.mask_value_and_others(candidate.attribute, *texts, candidate.attribute, *quotes)
     value, statement, subject, limited_to, outcome, former_name, attribute, *quotes = masked_texts
     evidence = [
         Citation(turn=citation.turn, quote=quote) for citation, quote in zip(candidate.evidence, quotes, strict=True)

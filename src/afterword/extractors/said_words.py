@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from afterword.facts.words import MONTHS, STOP_WORDS, WEEKDAYS, phrase_pattern, plain_words, terms, word_set
+from afterword.facts.words import MONTHS, STOP_WORDS, WEEKDAYS, phrase_pattern, terms, word_set, words_as_written
 from afterword.privacy.normalisation import searchable_text, undisguised_text
 from afterword.text_caches import text_cache
 
@@ -129,7 +129,7 @@ class SaidWords:
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return frozenset(plain_words(self._plain))
+        return frozenset(words_as_written(self._plain))
 
     @cached_property
     def numbers(self) -> frozenset[str]:
@@ -150,7 +150,7 @@ class SaidWords:
     @cached_property
     def capitalised_words(self) -> frozenset[str]:
         """The words that begin with a capital letter."""
-        return frozenset(word for word in plain_words(plain_text(self.text)) if word[0].isupper())
+        return frozenset(word for word in words_as_written(plain_text(self.text)) if word[0].isupper())
 
     @cached_property
     def has_time(self) -> bool:
@@ -208,7 +208,7 @@ def unsaid_names_and_numbers(text: str, said: SaidWords, known_words: SaidWords 
     if _is_german(plain):
         return unsaid
     for name in _NAME.finditer(plain):
-        words = [word for word in plain_words(name.group()) if _is_name(word)]
+        words = [word for word in words_as_written(name.group()) if _is_name(word)]
         missing = [word for word in words if not said.contains_form_of(word)]
         unsaid += [] if known_words and _is_named_in_part(words, missing, said, known_words) else missing
     return unsaid
@@ -250,13 +250,17 @@ def unsaid_subject_names(subject: str, statement: str, said: SaidWords) -> list[
 
 def _content_words(plain: str) -> list[str]:
     """Return the content words: no numbers, no units, and no words that any statement may use."""
-    words = dict.fromkeys(word for word in plain_words(plain.casefold()) if not word.isdigit())
+    words = dict.fromkeys(word for word in words_as_written(plain.casefold()) if not word.isdigit())
     return [word for word in words if word not in _WITHOUT_CONTENT and terms(word)]
 
 
 def _is_name(word: str) -> bool:
     is_capitalised = word[0].isupper() and len(word) > 1
-    return is_capitalised and not _FRAME.union(_UNITS).intersection(plain_words(word.casefold())) and bool(terms(word))
+    return (
+        is_capitalised
+        and not _FRAME.union(_UNITS).intersection(words_as_written(word.casefold()))
+        and bool(terms(word))
+    )
 
 
 def _is_form_of(said: str, word: str) -> bool:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from afterword.facts.assertions import EVERYTHING, Assertion, Cue, Kind, Relation, SpeechAct
-from afterword.facts.words import folded, plain_words, word_set
+from afterword.facts.words import folded, word_set, words_as_written
 
 RELATION_VERSION = "rules-1"
 """The judge's version that is stored with the verdicts decided here."""
@@ -101,7 +101,7 @@ def _value_words(assertion: Assertion) -> _ValueWords:
         value = value.partition(",")[0]
     denied, emphasised = _DENIAL.fullmatch(value), _EMPHASIS.fullmatch(value)
     match = denied or emphasised
-    words = plain_words(match["core"] if match else value)
+    words = words_as_written(match["core"] if match else value)
     plain = [word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word for word in words]
     return _ValueWords([word for word in plain if word not in ("the", "a", "an")] or plain, denied is None)
 
@@ -154,5 +154,5 @@ def _is_withdrawn_by_name(earlier: Assertion, later: Assertion) -> bool:
     is_long_enough = len(name) >= SHORTEST_NAMED
     if _value_words(earlier) == _value_words(later):
         return is_long_enough or name == folded(earlier.value)
-    words = " ".join(plain_words(f"{earlier.value} {earlier.statement}".casefold()))
+    words = " ".join(words_as_written(f"{earlier.value} {earlier.statement}".casefold()))
     return later.act is SpeechAct.ERASE and is_long_enough and f" {name} " in f" {words} "

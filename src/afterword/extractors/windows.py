@@ -13,7 +13,7 @@ from itertools import accumulate
 from afterword.extractors.extractor import Window
 from afterword.facts.assertions import digest
 from afterword.facts.transcripts import Transcript, Turn
-from afterword.recall.tokens import BYTES_PER_TOKEN, estimated_tokens
+from afterword.recall.tokens import BYTES_PER_TOKEN, tokens_by_byte_size
 
 CONTEXT_TOKENS = 1_000
 """The most tokens of earlier turns that are shown as context of a window."""
@@ -86,7 +86,7 @@ def _key_content(turn: Turn) -> tuple[object, ...]:
 
 
 def _turn_tokens(turn: Turn) -> int:
-    return estimated_tokens(turn.text) + TOKENS_PER_TURN
+    return tokens_by_byte_size(turn.text) + TOKENS_PER_TURN
 
 
 def _window_ends(pieces: Sequence[Turn], budget: int) -> Iterator[int]:

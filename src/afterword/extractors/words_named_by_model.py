@@ -108,7 +108,7 @@ class WordsNamedByModel:
         if self._turns_by_text:
             turns = [replace(turn, text=self._masked_text(turn.text, turn.number)) for turn in turns]
         if self._off_record:
-            return hide_off_record(turns, self._privacy.markers, also_hidden=self._off_record)
+            return hide_off_record(turns, self._privacy.markers, also_hidden_numbers=self._off_record)
         return tuple(turns)
 
     def mask_in_candidate(self, candidate: Candidate) -> Candidate:

@@ -11,7 +11,9 @@ from afterword.facts.knowledge import Knowledge
 from afterword.facts.validity.fact_history import facts_at
 
 
-def judge_by_rival_id(known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool, judge: str) -> dict[str, str]:
+def judges_by_rival_id(
+    known: Knowledge, fact: Fact, *, is_now: bool, has_same_slot: bool, judge: str
+) -> dict[str, str]:
     """Return the ids of the statements that a person's new words about a fact contradict, each with the judge to name.
 
     These are always the person's earlier corrections of the fact. If the new words have the slot of the fact
@@ -45,7 +47,7 @@ def _replaces_for_good(later: Assertion, relation: Relation, *, is_edit: bool, h
     return is_lasting and relation in (Relation.CHANGES, Relation.CORRECTS) and later.act is SpeechAct.STATE
 
 
-def corrected_statements(known: Knowledge, fact: Fact) -> list[str]:
+def corrected_statement_ids(known: Knowledge, fact: Fact) -> list[str]:
     """Return the ids of the statements that a fact has itself corrected for a person.
 
     A correction of the fact must correct these statements too. Otherwise they would hold again, since a correction that

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from afterword.facts.assertions import OWNER, Kind
 from afterword.facts.attribute_groups import ATTRIBUTE_GROUPS, QUALIFIERS, AttributeGroup
 from afterword.facts.fact import Fact, Status
-from afterword.facts.words import folded, phrase_pattern, plain_words, terms, word_set
+from afterword.facts.words import folded, phrase_pattern, terms, word_set, words_as_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class DependenceWording(NamedTuple):
     statement: str
 
 
-def naming_stems(superseded: Iterable[Fact]) -> set[str]:
+def longest_value_stems(superseded: Iterable[Fact]) -> set[str]:
     """Return the longest stem of the value of each superseded fact. A fact that contains the value has this stem."""
     return {max(stems, key=len) for fact in superseded if (stems := _identifying_value_stems(fact))}
 
 
-def changed_groups(superseded: Sequence[Fact]) -> frozenset[int]:
+def changed_group_numbers(superseded: Sequence[Fact]) -> frozenset[int]:
     """Return the numbers of the attribute groups to which any of these superseded facts belongs."""
     groups = enumerate(ATTRIBUTE_GROUPS)
     return frozenset(number for number, group in groups if any(_belongs_to(fact, group) for fact in superseded))
@@ -302,7 +302,7 @@ def _may_depend_on_value(fact: Fact, changed: Fact) -> bool:
 
 
 def _attribute_words(fact: DependenceWording | Fact) -> frozenset[str]:
-    return frozenset(plain_words(fact.attribute.casefold()))
+    return frozenset(words_as_written(fact.attribute.casefold()))
 
 
 def _stems(fact: Fact) -> frozenset[str]:

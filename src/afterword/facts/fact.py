@@ -177,19 +177,19 @@ class FactFilter:
     subject_words: frozenset[str] | None
     tags: frozenset[str]
 
-    def fits_apart_from_status(self, fact: Fact) -> bool:
+    def accepts_apart_from_status(self, fact: Fact) -> bool:
         """Whether a fact has the kind, the subject and the tags of the filter."""
         if (self.kinds is not None and fact.kind not in self.kinds) or not self.tags.issubset(fact.tags):
             return False
-        return self.is_about(fact.scope, fact.subject, fact.may_be)
+        return self.accepts_subject(fact.scope, fact.subject, fact.may_be)
 
-    def is_about(self, scope: Scope, subject: str, may_be: Iterable[str]) -> bool:
+    def accepts_subject(self, scope: Scope, subject: str, may_be: Iterable[str]) -> bool:
         """Return whether the filter names a fact's subject, or one of the people whom an unclear subject `may_be`."""
         if self.subject_words is None:
             return True
         names = (subject, *may_be, *((scope.id,) if subject == OWNER else ()))
         return self.subject_words <= {word for name in names for word in folded(name).split()}
 
-    def has_status(self, fact: Fact) -> bool:
+    def accepts_status(self, fact: Fact) -> bool:
         """Whether the status of a fact is among those of the filter."""
         return self.statuses is None or fact.status in self.statuses

@@ -17,7 +17,7 @@ from afterword.facts.similarity import StatementIndex
 from afterword.facts.subjects import LabelPair, SubjectNames, joined_labels, renamed_labels, undoes_renaming
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.judged_pairs import JudgedPairs
-from afterword.facts.validity.neighbourhood import affected_ids, context_ids, replacement_times
+from afterword.facts.validity.neighbourhood import affected_ids, ids_needed_for_histories, replacement_times
 from afterword.facts.validity.timeline import histories_of_pairs
 from afterword.facts.words import folded
 
@@ -82,7 +82,7 @@ class Knowledge:
         ids_by_subject: PersistentMap[str, Sequence[str]],
         ids_by_session: PersistentMap[str, Sequence[str]],
         all_spellings: Mapping[str, set[str]],
-        replaced_ids: Iterable[str],
+        possibly_replaced_ids: Iterable[str],
         joined_pairs: Iterable[tuple[str, str]],
         renaming_ids: Iterable[str],
         last_said_at: datetime | None,
@@ -90,13 +90,13 @@ class Knowledge:
     ) -> Knowledge:
         """Return the knowledge in a store. Each assertion and verdict is made when it is first needed.
 
-        `all_spellings` holds the spellings of each subject whose name has several words. `replaced_ids` are the
-        assertions that may have been replaced, `joined_pairs` the pairs whose verdicts join their subjects, and
+        `all_spellings` holds the spellings of each subject whose name has several words. `possibly_replaced_ids` are
+        the assertions that may have been replaced, `joined_pairs` the pairs whose verdicts join their subjects, and
         `renaming_ids` the assertions that give a former name of their subject.
         """
         groups = ids_by_subject, ids_by_session
         knowledge = cls(revision, PersistentMap(assertions), PersistentMap(verdicts), *groups, last_said_at)
-        times = LazyMap(dict.fromkeys(replaced_ids), knowledge._replacement_times)
+        times = LazyMap(dict.fromkeys(possibly_replaced_ids), knowledge._replacement_times)
         knowledge.replacement_times = PersistentMap(times)
         several = (label for label, spellings in all_spellings.items() if len(spellings) > 1)
         spellings = {label: label for label in ids_by_subject}
@@ -123,7 +123,7 @@ class Knowledge:
         return tuple(verdict for id_, judged in by_id.items() for verdict in judged if verdict.earlier_id == id_)
 
     @property
-    def renaming_ids(self) -> Collection[str]:
+    def effective_renaming_ids(self) -> Collection[str]:
         """The ids of the assertions whose renaming of their subject is in effect."""
         return self._renames.keys()
 
@@ -185,7 +185,7 @@ class Knowledge:
 
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
         """Return the judged pairs on which the facts of these assertions depend. Others may be incomplete."""
-        live = {id_: self.by_id[id_] for id_ in context_ids(self, ids) if id_ in self.by_id}
+        live = {id_: self.by_id[id_] for id_ in ids_needed_for_histories(self, ids) if id_ in self.by_id}
         verdicts = [
             verdict
             for id_ in live

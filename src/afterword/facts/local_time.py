@@ -20,16 +20,16 @@ def read_zone(name: str) -> tzinfo:
         raise ValueError(f"{name!r} is no time zone; write UTC or for example Europe/Vienna") from None
 
 
-def at_speaker_offset(at: datetime, zone: tzinfo) -> datetime:
+def at_speaker_offset(at: datetime, fallback_zone: tzinfo) -> datetime:
     """Return an instant with the UTC offset of the speaker.
 
-    An offset other than zero is kept. A time without an offset is a local time of `zone`. A time in UTC gets the offset
-    of `zone`, because programs write times in UTC wherever the speaker is.
+    An offset other than zero is kept. A time without an offset is a local time of `fallback_zone`. A time in UTC gets
+    the offset of `fallback_zone`, because programs write times in UTC wherever the speaker is.
     """
     if at.tzinfo is None:
-        at = at.replace(tzinfo=zone)
+        at = at.replace(tzinfo=fallback_zone)
     try:
-        return at_offset(at, offset_seconds(at) or offset_seconds(at.astimezone(zone)))
+        return at_offset(at, offset_seconds(at) or offset_seconds(at.astimezone(fallback_zone)))
     except OverflowError:
         return at.astimezone(UTC)
 

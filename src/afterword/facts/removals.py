@@ -16,7 +16,7 @@ from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind, Rel
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.safety import concerns_health_or_safety, is_standing_instruction
-from afterword.facts.words import folded, plain_words, terms, word_set
+from afterword.facts.words import folded, terms, word_set, words_as_written
 
 MOST_UNNAMED = 3
 """How many facts of other sessions one session may end or hide without naming them."""
@@ -57,7 +57,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class UnnamedRemovals:
+class UnnamedRemovalCounts:
     """How many facts of other sessions one session would remove without naming them, and how many are about health."""
 
     fact_count: int = 0
@@ -68,7 +68,7 @@ class UnnamedRemovals:
         """Whether a person must approve the removals first."""
         return self.fact_count > MOST_UNNAMED or self.health_fact_count > 0
 
-    def counts(self) -> dict[str, int]:
+    def counts_if_waiting(self) -> dict[str, int]:
         """Return the numbers as counts of a run, without zeros. Empty if nothing must wait."""
         counts = {UNNAMED: self.fact_count, UNNAMED_HEALTH: self.health_fact_count} if self.must_wait else {}
         return {name: count for name, count in counts.items() if count}
@@ -102,9 +102,9 @@ def removals_between(
     return removals
 
 
-def asks_for_everything(said: Assertion) -> bool:
+def asks_to_erase_everything(said: Assertion) -> bool:
     """Return whether a request asks to erase everything about somebody, without naming any single fact."""
-    words = set(plain_words(said.value.casefold()))
+    words = set(words_as_written(said.value.casefold()))
     return said.act is SpeechAct.ERASE and not words.isdisjoint(_ALL) and words <= _ALL | _OF_ALL
 
 
@@ -114,7 +114,7 @@ def has_matched_statement(request: Assertion, after: Knowledge) -> bool:
     return any(verdict.later_id == request.id and verdict.relation is Relation.RETRACTS for verdict in verdicts)
 
 
-def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
+def count_unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovalCounts:
     """Count the removals that the person did not name: the most of any session, and all that are about health."""
     facts: Counter[str] = Counter()
     health = 0
@@ -126,13 +126,13 @@ def unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovals:
         is_unnamed_health = is_about_health(removal.fact) and not _is_ending_named(removal)
         health += is_unnamed_health
         facts[session_id] += is_unnamed_health or not _is_fact_named(removal)
-    return UnnamedRemovals(max(facts.values(), default=0), health)
+    return UnnamedRemovalCounts(max(facts.values(), default=0), health)
 
 
-def unnamed_withdrawal(fact: Fact, said: str) -> UnnamedRemovals:
+def count_unnamed_withdrawal(fact: Fact, said: str) -> UnnamedRemovalCounts:
     """Count a withdrawal as unnamed if the fact is about health and a person's words do not say that it is over."""
     is_unnamed = is_about_health(fact) and not _says_that_it_ends(fact, said)
-    return UnnamedRemovals(int(is_unnamed), int(is_unnamed))
+    return UnnamedRemovalCounts(int(is_unnamed), int(is_unnamed))
 
 
 def says_that_something_ends(said: str) -> bool:

@@ -13,7 +13,7 @@ from afterword.facts.fact import SERVED_STATUSES, Fact, Status
 from afterword.facts.scopes import ScopeKind
 from afterword.facts.similarity import is_distinctive_stem
 from afterword.facts.validity.retirement_guard import refusal_reason
-from afterword.facts.words import folded, folded_words, plain_words, terms
+from afterword.facts.words import folded, folded_words, terms, words_as_written
 
 LabelPair = tuple[str, str]
 """The folded names of two subjects."""
@@ -98,7 +98,7 @@ def _may_join(verdict: Verdict, by_id: Mapping[str, Assertion]) -> bool:
     if said.issuperset(folded_words(other.subject)):
         return True
     if owner is later:
-        is_close = not said.isdisjoint(folded(word) for word in plain_words(other.value) if word[0].isupper())
+        is_close = not said.isdisjoint(folded(word) for word in words_as_written(other.value) if word[0].isupper())
     else:
         is_close = verdict.relation is Relation.CHANGES and _has_all_words(owner, other.value)
     return is_close or share_topic(earlier, later)
@@ -337,7 +337,7 @@ def current_names(facts: Iterable[Fact], at: datetime) -> CurrentNames:
     return CurrentNames(names, spellings)
 
 
-def told_under_current_names(facts: Sequence[Fact], at: datetime) -> list[Fact]:
+def facts_under_current_names(facts: Sequence[Fact], at: datetime) -> list[Fact]:
     """Return all facts of a scope, given with their status at `at`, with the names that are current then."""
     names = current_names(facts, at)
     return list(map(names.renamed_fact, facts)) if names.by_former else list(facts)

@@ -33,27 +33,27 @@ _UNSPACED = re.compile(
 )
 
 
-def plain_words(text: str) -> list[str]:
+def words_as_written(text: str) -> list[str]:
     """Return the words of a text as they are written: runs of letters and digits."""
     return _WORD.findall(text)
 
 
 def folded_words(text: str) -> list[str]:
     """Return the words of a text in folded form."""
-    return plain_words(folded(text))
+    return words_as_written(folded(text))
 
 
 def terms(text: str) -> list[str]:
     """Return the stems of the words of a text (English stems, without case, accents and stop words)."""
     plain = without_accents(text)
-    words = plain_words(plain)
+    words = words_as_written(plain)
     parts = words if plain.isascii() else [part for word in words for part in _split_unspaced(word)]
     return list(filter(None, map(_stem_of_word, parts)))
 
 
 def without_stop_words(text: str) -> str:
     """Return the words of a text without case and accents, not stemmed, stop words left out."""
-    return " ".join(word for word in plain_words(without_accents(text)) if word not in STOP_WORDS)
+    return " ".join(word for word in words_as_written(without_accents(text)) if word not in STOP_WORDS)
 
 
 @text_cache(10_000)

@@ -22,7 +22,7 @@ from afterword.extractors.judge import Judge, Pair, pairs_a_statement
 from afterword.facts.assertions import Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.removals import removals_between, unnamed_removals
+from afterword.facts.removals import count_unnamed_removals, removals_between
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.timeline import erased_ids, timeline
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
@@ -126,7 +126,7 @@ class _Consolidation:
             calls=usage.calls,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
-            counts={**proposal.counts, "unjudged": unjudged, **changes.unnamed.counts()},
+            counts={**proposal.counts, "unjudged": unjudged, **changes.unnamed.counts_if_waiting()},
         )
         run_id = await store_run(self.store, proposal, self.account, is_held=is_held)
         return ConsolidationResult(self.scope, run_id, is_held, len(verdicts), unjudged, usage, changes)
@@ -180,7 +180,7 @@ def _facts_and_changes(known: Knowledge, verdicts: Sequence[Verdict], now: datet
     before = timeline(known.assertions, known.verdicts, at)
     changes = compare_facts(before, timeline(after.assertions, after.verdicts, at))
     removals = removals_between(before, changes.retired, erased_ids(after.assertions, after.verdicts), after)
-    return before, replace(changes, unnamed=unnamed_removals(removals))
+    return before, replace(changes, unnamed=count_unnamed_removals(removals))
 
 
 async def compare_after_erasure(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:

@@ -14,7 +14,7 @@ from afterword.extractors.model.judge import ModelJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import PipelineError
 from afterword.pipeline.intake import Saved, prepare_session
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 from afterword.store.database.engine import Store
 
 NEW, GROWN, UNCHANGED, UNREADABLE = "new", "grown", "unchanged", "unreadable"
@@ -74,7 +74,7 @@ async def _session_estimate(store: Store, saved: Saved, extractor: Extractor, ju
     least, most = Usage(), Usage()
     if isinstance(extractor, ModelExtractor):
         prompts = sum(extractor.planned_request(window).prompt_tokens for window in fresh)
-        words = sum(estimated_tokens(turn.text) for window in fresh for turn in window.turns)
+        words = sum(tokens_by_byte_size(turn.text) for window in fresh for turn in window.turns)
         least = Usage(len(fresh), int(prompts * LEAST_PROMPT), int(words * ANSWER[0]))
         most = Usage(len(fresh), prompts, int(words * ANSWER[1]))
     if isinstance(judge, ModelJudge):

@@ -165,7 +165,7 @@ def with_current_revision(
 
     def of_session(stored: StoredSession) -> tuple[object, ...]:
         row = stored.row and stored.row.key if may_have_grown else stored.row
-        return row, stored.last_keys, stored.forgotten.size
+        return row, stored.last_keys, stored.forgotten.forgotten_item_count
 
     current = replace(prepared.stored, **_read_changing_fields(saved, transaction))
     if of_session(current) != of_session(prepared.stored):
@@ -185,7 +185,7 @@ def with_later_turns(
     turns = sessions.turns_by_session_pk(transaction, row.key) if row else []
     if row is None or turns == prepared.stored.turns:
         return prepared
-    read, unmasked = prepared.transcript, privacy.mask_turns(turns)
+    read, unmasked = prepared.transcript, privacy.mask_and_hide_turns(turns)
     later = sessions.transcript_of_session(hide_as_stored(unmasked, read.turns, privacy.markers), row)
     joined = merge_earlier_turns(read.turns, read.time_basis, later, assumed=read.assumed)
     are_last = begins_with(turns, prepared.stored.turns) and begins_with(joined.turns, read.turns)
@@ -247,7 +247,7 @@ def _joined_transcript(
     The second value has the text of each such turn before and after masking. The third is what was read of the state.
     """
     row = stored.row
-    before = list(store.privacy.mask_turns(stored.turns))  # an older version may have stored them unmasked
+    before = list(store.privacy.mask_and_hide_turns(stored.turns))  # an older version may have stored them unmasked
     if saved.reread and row is not None:
         again = with_privacy_counts(localise_turns(sessions.transcript_of_session(before, row), stored.zone))
         return again, {}, TurnsToRecognise(again, again, before)

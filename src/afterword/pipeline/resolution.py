@@ -11,23 +11,23 @@ from afterword.facts.assertions import OWNER, Assertion, Order, SpeechAct
 from afterword.facts.fact import Fact, Status
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.removals import (
-    UnnamedRemovals,
-    asks_for_everything,
+    UnnamedRemovalCounts,
+    asks_to_erase_everything,
+    count_unnamed_removals,
     has_matched_statement,
     removals_between,
-    unnamed_removals,
 )
 from afterword.facts.similarity import IndexedStatement, similarity
 from afterword.facts.validity.fact_history import facts_at
 from afterword.facts.validity.neighbourhood import (
     LAST_REPLACEMENTS,
     REPLACEMENTS,
-    is_replaced_before,
     may_withdraw_in_advance,
+    need_not_be_judged,
     replacement_times,
 )
 from afterword.facts.validity.timeline import histories_of_pairs
-from afterword.facts.words import folded, plain_words, terms
+from afterword.facts.words import folded, terms, words_as_written
 from afterword.text_caches import text_cache
 
 ALIKE, MARKED_ALIKE, ALIKE_IN_SESSION = 0.5, 0.4, 2.0
@@ -184,14 +184,14 @@ def _is_replaced(
 ) -> bool:
     """Whether at least `count` changes, which none of these retractions may withdraw, came between two statements."""
     starts = known.replacement_times.get(earlier.said.id)
-    if starts is None or not is_replaced_before(earlier.said, later.said, starts, count):
+    if starts is None or not need_not_be_judged(earlier.said, later.said, starts, count):
         return False
     undone_ids = _ids_withdrawn_in_advance(earlier, known, retractions)
     if not undone_ids:
         return True
     verdicts = known.verdicts_by_id.get(earlier.said.id, ())
     remaining = replacement_times(earlier.said.id, known.by_id, verdicts, undone_ids)
-    return remaining is not None and is_replaced_before(earlier.said, later.said, remaining, count)
+    return remaining is not None and need_not_be_judged(earlier.said, later.said, remaining, count)
 
 
 def _ids_withdrawn_in_advance(
@@ -306,7 +306,7 @@ class _LikelyPairs:
 
     def _rank(self, earlier: IndexedStatement, later: IndexedStatement) -> Rank:
         replaced_at = self._known.replacement_times.get(earlier.said.id)
-        is_replaced = replaced_at is not None and is_replaced_before(earlier.said, later.said, replaced_at, 1)
+        is_replaced = replaced_at is not None and need_not_be_judged(earlier.said, later.said, replaced_at, 1)
         return not is_replaced, _likelihood(earlier, later), earlier.order
 
 
@@ -320,7 +320,7 @@ def _likelihood(earlier: IndexedStatement, later: IndexedStatement) -> float:
 @text_cache(10_000)
 def _name_stems(sentence: str) -> frozenset[str]:
     """Return the stems of the capitalised words of a sentence, without its first word."""
-    return frozenset(terms(" ".join(word for word in plain_words(sentence)[1:] if word[0].isupper())))
+    return frozenset(terms(" ".join(word for word in words_as_written(sentence)[1:] if word[0].isupper())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ class Changes:
     unclear: tuple[Fact, ...] = ()
     hidden: int = 0
     unfound: int = 0
-    unnamed: UnnamedRemovals = field(default_factory=UnnamedRemovals)
+    unnamed: UnnamedRemovalCounts = field(default_factory=UnnamedRemovalCounts)
 
 
 def compare_facts(before: Sequence[Fact], after: Sequence[Fact]) -> Changes:
@@ -377,12 +377,12 @@ def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], n
         unfound=sum(
             _is_unfound_request(after.by_id[id_], after) for id_ in after.by_id.keys() & set(ids) - before.by_id.keys()
         ),
-        unnamed=unnamed_removals(removals_between(old, changes.retired, hidden, after)),
+        unnamed=count_unnamed_removals(removals_between(old, changes.retired, hidden, after)),
     )
 
 
 def _is_unfound_request(said: Assertion, after: Knowledge) -> bool:
-    return said.act is SpeechAct.ERASE and (asks_for_everything(said) or not has_matched_statement(said, after))
+    return said.act is SpeechAct.ERASE and (asks_to_erase_everything(said) or not has_matched_statement(said, after))
 
 
 def _is_newly_retired(old: Fact | None, fact: Fact) -> bool:

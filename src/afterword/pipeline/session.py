@@ -272,7 +272,7 @@ class _SessionProcessing:
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
         changes = changes_between(before, after, known.affected_ids, self.clock())
         counts = {"windows": len(readings), "assertions": len(comparison.new), "unjudged": judged.unjudged}
-        counts |= {**self._reading_counts(readings), **changes.unnamed.counts()}
+        counts |= {**self._reading_counts(readings), **changes.unnamed.counts_if_waiting()}
         proposal = self._proposal(readings, judged, revision, counts)
         must_wait = changes.unnamed.must_wait or comparison.policy.holds(retires=bool(changes.retired))
         return _Decision(proposal, known, changes, self.apply and must_wait, judged.unjudged)

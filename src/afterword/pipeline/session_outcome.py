@@ -59,7 +59,7 @@ class SessionOutcome:
     @property
     def held_reason(self) -> str | None:
         """Why the run removes too much to be applied without a person; None if it is not held, or only by policy."""
-        return held_reason(self.changes.unnamed.counts()) if self.held else None
+        return held_reason(self.changes.unnamed.counts_if_waiting()) if self.held else None
 
     def brief(self) -> SessionOutcome:
         """Return the outcome without the turns of the transcript; their number stays."""

@@ -76,9 +76,9 @@ class SessionReader:
 
     async def _read_windows(self, prepared: PreparedSession) -> list[WindowReading]:
         stored, readings = prepared.stored, list[WindowReading]()
-        if self._forgotten_size != stored.forgotten.size:
+        if self._forgotten_size != stored.forgotten.forgotten_item_count:
             self._readings.clear()  # they were grounded before something was forgotten
-            self._forgotten_size = stored.forgotten.size
+            self._forgotten_size = stored.forgotten.forgotten_item_count
         most = self._store.privacy.facts_per_session
         for window, key in zip(prepared.windows, prepared.keys, strict=True):
             count(Count.CACHE, cache="window", hit=key in stored.readings)

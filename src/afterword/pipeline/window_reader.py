@@ -214,7 +214,7 @@ def _reject_unexamined(candidate: Candidate) -> Rejection:
 
 def _withhold_forgotten(grounding: Grounding, transcript: Transcript, forgotten: ForgottenContent) -> Grounding:
     """Return the grounding without forgotten statements. Each of them becomes a rejection without its words."""
-    if forgotten.is_empty:
+    if forgotten.has_no_tombstones:
         return grounding
     times = {turn.number: turn.said_at for turn in transcript.turns}
 

@@ -35,16 +35,18 @@ _COMMON = frozenset(
 )
 
 
-def hide_off_record(turns: Sequence[Turn], markers: Markers, also_hidden: Collection[int] = ()) -> tuple[Turn, ...]:
+def hide_off_record(
+    turns: Sequence[Turn], markers: Markers, also_hidden_numbers: Collection[int] = ()
+) -> tuple[Turn, ...]:
     """Return the turns, with a placeholder as the text of each that was said off the record.
 
-    Numbers, speakers and times stay. `also_hidden` are the numbers of more turns to hide, as if the person had marked
-    them.
+    Numbers, speakers and times stay. `also_hidden_numbers` are the numbers of more turns to hide, as if the
+    person had marked them.
     """
     tracker, shown = _OffRecordTracker(markers), list(turns)
     for index, turn in enumerate(turns):
         if turn.role not in (Role.SYSTEM, Role.MEMORY):
-            is_person, is_also_hidden = turn.role is Role.HUMAN, turn.number in also_hidden
+            is_person, is_also_hidden = turn.role is Role.HUMAN, turn.number in also_hidden_numbers
             placeholder = tracker.next_placeholder(turn.text, is_person=is_person, is_also_hidden=is_also_hidden)
             if placeholder is not None and placeholder != turn.text:
                 shown[index] = replace(turn, text=placeholder)
@@ -52,14 +54,16 @@ def hide_off_record(turns: Sequence[Turn], markers: Markers, also_hidden: Collec
 
 
 def hide_off_record_in_state(
-    state: Mapping[str, Any], markers: Markers, humans: Collection[str], also_hidden: Collection[str] = ()
+    state: Mapping[str, Any], markers: Markers, humans: Collection[str], also_hidden_texts: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return a copy of a saved state without what was said off the record, in every list of messages.
 
-    `humans` are the names of people. `also_hidden` are the texts of more messages to hide, as if the person had marked
-    them. Every message keeps its position and type, so that AutoGen can load the state.
+    `humans` are the names of people. `also_hidden_texts` are the texts of more messages to hide, as if the person
+    had marked them. Every message keeps its position and type, so that AutoGen can load the state.
     """
-    hiding = _StateHiding(markers, frozenset(composed(name).casefold() for name in humans), frozenset(also_hidden))
+    hiding = _StateHiding(
+        markers, frozenset(composed(name).casefold() for name in humans), frozenset(also_hidden_texts)
+    )
     hiding.collect_hidden(state)
     return {key: hiding.without_hidden(value) for key, value in state.items()}
 
@@ -89,7 +93,7 @@ class _OffRecordTracker:
         """Return the placeholder for the next turn, or None if it is on the record."""
         if not is_person:
             return HIDDEN if self._is_hidden_answer(text) else None
-        change = RecordChange.THIS if is_also_hidden else self._markers.read(text)
+        change = RecordChange.THIS if is_also_hidden else self._markers.requested_change(text)
         self._is_aside = change is RecordChange.THIS
         self._is_off = change is RecordChange.OFF or (self._is_off and change is not RecordChange.ON)
         if not (self._is_off or self._is_aside):

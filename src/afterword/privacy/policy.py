@@ -49,7 +49,7 @@ class Privacy:
         """Return a `Masking` for the texts of one conversation, in their order."""
         return Masking(self.kinds)
 
-    def mask_fields(self, attribute: str, value: str, *others: str) -> tuple[str, ...]:
+    def mask_value_and_others(self, attribute: str, value: str, *others: str) -> tuple[str, ...]:
         """Return the value and other fields of a statement without secrets.
 
         A secret that is recognised in one field is masked in all of them.
@@ -63,7 +63,7 @@ class Privacy:
 
     def asks_off_record(self, text: str) -> bool:
         """Return whether a text asks not to be stored, as a turn that is off the record does."""
-        return self.markers.read(text) in (RecordChange.THIS, RecordChange.OFF)
+        return self.markers.requested_change(text) in (RecordChange.THIS, RecordChange.OFF)
 
     def objection(self, statement: str, value: str | None = None) -> str | None:
         """Return the reason why an entered statement must not be stored, or None if it may be stored.
@@ -76,7 +76,7 @@ class Privacy:
         is_secret = _SAYS_A_SECRET.fullmatch(masked) or is_only_masks(self.mask_text(value or ""))
         return "it is a secret" if is_secret else None
 
-    def mask_turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    def mask_and_hide_turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return the turns without secrets and without what was said off the record."""
         masking = self.new_masking()
         masked = ((turn, masking.mask_turn(turn.text, turn.speaker)) for turn in turns)

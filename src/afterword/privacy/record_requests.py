@@ -114,7 +114,7 @@ class Markers:
     off: tuple[str, ...] = OFF
     on: tuple[str, ...] = ON
 
-    def read(self, text: str) -> RecordChange | None:
+    def requested_change(self, text: str) -> RecordChange | None:
         """Return what a person's turn requests, or None: "he told me off the record" requests nothing.
 
         In case of doubt the turn is off the record.

@@ -15,13 +15,13 @@ from secrets import token_bytes
 from typing import Any
 
 from afterword.privacy.normalisation import plain_forms
-from afterword.privacy.secret_answers import Announcement, announced_secrets, announcement_in
-from afterword.privacy.secret_kinds import HintedText, Secret, Span
+from afterword.privacy.secret_answers import SecretAnnouncement, announced_secrets, secret_announcement_in
+from afterword.privacy.secret_kinds import HintedText, SecretKind, Span
 from afterword.privacy.secret_patterns import PATTERNS
 from afterword.privacy.secret_values import is_safe_to_mask_everywhere, kind_of_named_field
 from afterword.privacy.state_keys import NEVER_MASKED
 
-ALL_KINDS = frozenset(Secret)
+ALL_KINDS = frozenset(SecretKind)
 """Every kind of secret."""
 
 MASK = re.compile(r"\[redacted: [a-z ]{1,40}\]")
@@ -78,9 +78,9 @@ class Masking:
         self.kinds: frozenset[str] = frozenset(kinds)
         self.counts: Counter[str] = Counter()
         self._thorough = thorough
-        self._known: dict[str, Secret] = {}
+        self._known: dict[str, SecretKind] = {}
         self._repeated: re.Pattern[str] | None = None
-        self._announced: Announcement | None = None
+        self._announced: SecretAnnouncement | None = None
         self._speaker = ""
 
     def mask_text(self, text: str) -> str:
@@ -101,14 +101,14 @@ class Masking:
         masked = self.mask_text(text)
         pending, self._announced = self._announced, None
         if pending is not None:
-            is_expected = pending.expects(speaker)
+            is_expected = pending.expects_secret_from(speaker)
             secrets = announced_secrets(masked, pending, is_expected=is_expected) if pending.kind in self.kinds else []
             spans = _spans_outside_masks(masked, secrets)
             masked = self._mask_new_secrets(masked, spans, pending.kind)
             # After a short remark such as "Go ahead." the announced secret is still expected.
             if not is_expected and not spans and len(masked) <= _LONGEST_INTERJECTION:
                 self._announced = pending
-        self._announced = announcement_in(masked, speaker) or self._announced
+        self._announced = secret_announcement_in(masked, speaker) or self._announced
         return masked
 
     def mask_field(self, name: str, value: str) -> str:
@@ -159,19 +159,19 @@ class Masking:
             spans = _merged_spans(
                 form.original_span(*span)
                 # Quotation marks matter only for passwords.
-                for form, hinted in (forms if pattern.kind is Secret.PASSWORD else forms[:1])
+                for form, hinted in (forms if pattern.kind is SecretKind.PASSWORD else forms[:1])
                 for span in pattern.spans(hinted.text, hinted.regions(pattern.hints))
             )
             if unmasked := _spans_outside_masks(text, spans):
                 return self._mask_new_secrets(text, unmasked, pattern.kind), number + 1
         return text, None
 
-    def _mask_new_secrets(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
+    def _mask_new_secrets(self, text: str, spans: Sequence[Span], kind: SecretKind) -> str:
         for start, end in spans:
             self._remember_secret(text[start:end], kind)
         return self._mask_spans(text, spans, kind)
 
-    def _mask_spans(self, text: str, spans: Sequence[Span], kind: Secret) -> str:
+    def _mask_spans(self, text: str, spans: Sequence[Span], kind: SecretKind) -> str:
         if not spans:
             return text
         self.counts[kind] += len(spans)
@@ -181,7 +181,7 @@ class Masking:
             end = stop
         return "".join([*parts, text[end:]])
 
-    def _remember_secret(self, secret: str, kind: Secret) -> None:
+    def _remember_secret(self, secret: str, kind: SecretKind) -> None:
         is_new = secret not in self._known and len(self._known) < _MOST_KNOWN
         if is_new and (self._thorough or is_safe_to_mask_everywhere(secret)):
             self._known[secret] = kind

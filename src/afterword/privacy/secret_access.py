@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from afterword.privacy import secret_values as values
-from afterword.privacy.secret_kinds import Secret, SentencePattern, Span
+from afterword.privacy.secret_kinds import SecretKind, SecretSentencePattern, Span
 from afterword.privacy.secret_vocabulary import (
     ACCESS,
     ASKING_IN,
@@ -58,9 +58,9 @@ def _security_answer_span(match: re.Match[str]) -> Span | None:
     return (start, end) if is_name and values.may_be_password(value) else None
 
 
-ACCESS_WORD = SentencePattern(
+ACCESS_WORD = SecretSentencePattern(
     "word like a password in a sentence about access",
-    Secret.PASSWORD,
+    SecretKind.PASSWORD,
     (rf"(?<!\w)(?:{ACCESS}|{DEVICE}|{LOCKED}|{CODE}|(?<=@)\w[\w.-]{{2,40}})(?!\w)",),
     r"(?<![^\s\"'`(«“„:=|>])(?P<value>(?=[^\s\d]{0,40}\d)[^\s\"'`<>“”„«»|]{6,100}+)",
     tuple("0123456789"),
@@ -69,9 +69,9 @@ ACCESS_WORD = SentencePattern(
 )
 
 _ANSWERS = r"(?:answer|antwort|respuesta|réponse|risposta|resposta|antwoord)"
-_SECURITY_ANSWER = SentencePattern(
+_SECURITY_ANSWER = SecretSentencePattern(
     "answer to a security question",
-    Secret.PASSWORD,
+    SecretKind.PASSWORD,
     (SECURITY_QUESTION,),
     rf"(?:(?P<answer>\b{_ANSWERS}\b(?:[^.!?\n\d:=]{{0,60}}?(?:\s{IS}|\s?[:=–-]))?|\A\W{{0,3}}(?={_ANSWERS}))|\b{IS}|[:=–-])[\s:]{{1,3}}"
     r"(?P<value>[^\s.,;:!?]{3,40}(?:\s(?-i:[^\W\d_a-zà-ÿ])[\w'-]{1,30}){0,2})(?=(?:\s(?:sein|zijn|ser|être))?[\s.!,;)\"”]{0,3}(?:\Z|(?-i:[A-Z])|,))",

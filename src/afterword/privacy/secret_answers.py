@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from afterword.privacy import secret_values as values
 from afterword.privacy.normalisation import plain_form
-from afterword.privacy.secret_kinds import Secret, Span, compiled_expression
+from afterword.privacy.secret_kinds import SecretKind, Span, compiled_expression
 from afterword.privacy.secret_vocabulary import (
     CODE,
     IS,
@@ -26,12 +26,12 @@ _LONGEST_ANSWER = 400
 _MOST_WORDS = 12
 
 _NAMES_OF_KINDS = (
-    (Secret.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{PIN})(?![\w])"),
-    (Secret.CODE, rf"(?<![\w-])(?:{CODE})(?![\w])"),
-    (Secret.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{SECURITY_QUESTION}|{MAIDEN_NAME}|{WEAK_PASSWORD})s?(?![\w])"),
-    (Secret.TOKEN, rf"(?<![\w-])(?:{KEY})s?(?![\w])"),
+    (SecretKind.CODE, rf"(?<![\w-])(?:{ONE_TIME}|{PIN})(?![\w])"),
+    (SecretKind.CODE, rf"(?<![\w-])(?:{CODE})(?![\w])"),
+    (SecretKind.PASSWORD, rf"(?<![\w-])(?:{PASSWORD}|{SECURITY_QUESTION}|{MAIDEN_NAME}|{WEAK_PASSWORD})s?(?![\w])"),
+    (SecretKind.TOKEN, rf"(?<![\w-])(?:{KEY})s?(?![\w])"),
     (
-        Secret.CARD,
+        SecretKind.CARD,
         r"\b(?:card number|kartennummer|número de (?:la )?tarjeta|numéro de (?:la )?carte|numero (?:della )?carta|número do cartão|cvc|cvv)\b",
     ),
 )
@@ -57,24 +57,24 @@ _WORD = re.compile(r"[^\s\"'`“”„«»<>]{3,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class SecretAnnouncement:
     """A turn that announces a secret of this kind: who said it, and whether it asks for the secret.
 
     If `is_question`, somebody else gives the secret, otherwise the same speaker. If `is_certain`, a plain word may be the
     secret, otherwise only a word that looks like one.
     """
 
-    kind: Secret
+    kind: SecretKind
     speaker: str
     is_question: bool
     is_certain: bool
 
-    def expects(self, speaker: str) -> bool:
+    def expects_secret_from(self, speaker: str) -> bool:
         """Return whether this speaker is expected to give the secret."""
         return (self.speaker != speaker) == self.is_question
 
 
-def announcement_in(text: str, speaker: str) -> Announcement | None:
+def secret_announcement_in(text: str, speaker: str) -> SecretAnnouncement | None:
     """Return the announcement of a secret at the end of a turn, or None."""
     tail = plain_form(text[-_TAIL:]).text.rstrip()
     # A match ends at most one sentence, so the search begins after the last sentence end inside the text.
@@ -85,13 +85,13 @@ def announcement_in(text: str, speaker: str) -> Announcement | None:
     if kind is None or "[redacted: " in last:
         return None
     if compiled_expression(_ENDS_OPEN, re.IGNORECASE).search(last):
-        return Announcement(kind, speaker, is_question=False, is_certain=True)
+        return SecretAnnouncement(kind, speaker, is_question=False, is_certain=True)
     asks = bool(compiled_expression(rf"{_ASKS_FOR_VALUE}|{MAIDEN_NAME}", re.IGNORECASE).search(last))
     is_short_question = last.rstrip().endswith("?") and len(last.split()) <= 5
-    return Announcement(kind, speaker, is_question=True, is_certain=asks or is_short_question)
+    return SecretAnnouncement(kind, speaker, is_question=True, is_certain=asks or is_short_question)
 
 
-def announced_secrets(text: str, announcement: Announcement, *, is_expected: bool) -> list[Span]:
+def announced_secrets(text: str, announcement: SecretAnnouncement, *, is_expected: bool) -> list[Span]:
     """Return the spans of the secrets in the turn after an announcement.
 
     `is_expected` says whether the turn's speaker is expected to give the secret. Otherwise only a turn of a single word
@@ -104,7 +104,7 @@ def announced_secrets(text: str, announcement: Announcement, *, is_expected: boo
     if not is_expected and len(spans) > 1:
         return []
     chosen = [span for span in spans if _looks_like_secret(plain.text[slice(*span)], announcement.kind)]
-    may_be_plain = is_expected and announcement.is_certain and announcement.kind is Secret.PASSWORD
+    may_be_plain = is_expected and announcement.is_certain and announcement.kind is SecretKind.PASSWORD
     if not chosen and may_be_plain and _is_plain_answer(plain.text, spans):
         chosen = spans[:1]
     return [plain.original_span(first, last) for first, last in chosen]
@@ -129,11 +129,11 @@ def _is_plain_answer(text: str, spans: Sequence[Span]) -> bool:
     return is_alone and values.may_be_password(text[first:last])
 
 
-def _looks_like_secret(word: str, kind: Secret) -> bool:
+def _looks_like_secret(word: str, kind: SecretKind) -> bool:
     """Return whether a word looks like a secret of this kind."""
     digits = sum(character.isdigit() for character in word)
-    if kind in (Secret.CODE, Secret.CARD):
+    if kind in (SecretKind.CODE, SecretKind.CARD):
         return digits >= 3 and digits * 2 >= len(word)
-    if kind is Secret.TOKEN:
+    if kind is SecretKind.TOKEN:
         return len(word) >= 12 and digits >= 1
     return values.looks_random(word) or (digits >= 4 and digits == len(word))

@@ -9,8 +9,8 @@ import re
 from typing import NamedTuple
 
 from afterword.privacy import secret_numbers as numbers
-from afterword.privacy.secret_kinds import Pattern, Secret, SentencePattern, Span, any_value_span
-from afterword.privacy.secret_numbers import ends_with_link, is_year, possible_code_span
+from afterword.privacy.secret_kinds import SecretKind, SecretPattern, SecretSentencePattern, Span, any_value_span
+from afterword.privacy.secret_numbers import ends_with_linking_word, is_year, possible_code_span
 from afterword.privacy.secret_vocabulary import (
     CARD_CODE,
     CODE,
@@ -139,7 +139,7 @@ def code_span(match: re.Match[str]) -> Span | None:
     if not (opens or _GROUPED.fullmatch(value) or _STANDS_ALONE.match(sentence, end)):
         return None
     before = sentence[max(0, start - _WINDOW) : start]
-    if is_year(value) and not ends_with_link(before):
+    if is_year(value) and not ends_with_linking_word(before):
         return None
     is_code_of_place = _is_code_of_place(before, value, sentence[end : end + _WINDOW])
     return (start, end) if is_code_of_place or _is_called_code(sentence, before, value, opens=opens) else None
@@ -199,63 +199,63 @@ def _is_code_by_topics(before: str, value: str, topics: _Topics, *, is_used: boo
 
 def _is_entered(before: str, value: str, topics: _Topics, *, is_used: bool) -> bool:
     """Return whether somebody enters a number at the thing that it opens, or sets the thing to it."""
-    if _SET.search(before) or _INSTRUMENT.search(before) or (ends_with_link(before) and _ODD.fullmatch(value)):
+    if _SET.search(before) or _INSTRUMENT.search(before) or (ends_with_linking_word(before) and _ODD.fullmatch(value)):
         return True
     return topics.entering and (is_used or (topics.lock and _ONTO.search(before) is not None))
 
 
-CODE_PATTERNS: tuple[Pattern | SentencePattern, ...] = (
-    Pattern(
+CODE_PATTERNS: tuple[SecretPattern | SecretSentencePattern, ...] = (
+    SecretPattern(
         "pin",
-        Secret.CODE,
+        SecretKind.CODE,
         rf"(?<![\w-])(?:{_PIN_OWNERS}[ -]{{1,2}}|(?:[a-zäöüß]{{2,20}}-){{1,2}})?pin(?:[ -]?(?:code|number|nummer))?(?P<link>\s{{0,2}}(?:{IS}|to|:|\?)\s{{0,2}}|[\"']\s?:\s?[\"']?|\s)"
         r"(?P<value>\d(?:[ -]?\d){3,7}+)(?![\w-]|[.:,/]\d)",
         ("pin",),
         numbers.pin_span,
     ),
-    SentencePattern(
+    SecretSentencePattern(
         "number in a sentence about a pin",
-        Secret.CODE,
+        SecretKind.CODE,
         (rf"(?<![\w-]){PIN}(?![\w])",),
         _DIGITS,
         ("pin", "code", "codi", "códi", "puk", "geheim", "secreto"),
         numbers.sentence_pin_span,
     ),
-    SentencePattern(
+    SecretSentencePattern(
         "number in a sentence about a one-time code",
-        Secret.CODE,
+        SecretKind.CODE,
         (rf"(?<![\w-])(?:{ONE_TIME}|(?-i:m?TAN|OTP))(?![\w])",),
         _DIGITS,
         ("otp", "tan", "one", "code", "codice", "código", "codigo", "passw"),
         numbers.sentence_code_span,
     ),
-    Pattern(
+    SecretPattern(
         "one-time code before its word",
-        Secret.CODE,
+        SecretKind.CODE,
         r"(?<![\w.,-])(?P<value>(?:[A-Z]-)?\d{3}[ -]?\d{1,5}) is (?:your|the|my)\b(?:\s[\w-]{1,20}){0,4}?"
         r"\s(?:code|otp|tan|passcode|pin)\b",
         ("code", "otp", "tan", "pin"),
         any_value_span,
     ),
-    SentencePattern(
+    SecretSentencePattern(
         "number in a sentence about a code or a lock",
-        Secret.CODE,
+        SecretKind.CODE,
         (rf"(?<![\w-])(?:{CODE}|{OPENED}|{VERIFYING})(?![\w])",),
         rf"{_BEFORE_NUMBER}{_CODE_VALUE}{_AFTER_NUMBER}",
         tuple("0123456789"),
         code_span,
         rf"{NO_SECRET_CODE}|\w\(|[{{}}<>]|//|=>",
     ),
-    Pattern(
+    SecretPattern(
         "security code behind the number of its card",
-        Secret.CODE,
+        SecretKind.CODE,
         r"\[redacted: card number\][^.!?\n]{0,60}?(?:[,;/]|\d\d/\d{2,4}(?=\s)|\b(?:code|c[óo]digo|codice|back|hinten|atrás|detrás|derrière|dietro|achterop)\b[^\d\n]{0,20})\s{0,2}"
         r"(?P<value>\d{3})(?![\w/]|[.,:-]\d)",
         ("[redacted: card number]",),
     ),
-    SentencePattern(
+    SecretSentencePattern(
         "security code of a card",
-        Secret.CODE,
+        SecretKind.CODE,
         (rf"(?<![\w-])(?:{CARD_CODE})(?![\w])",),
         rf"(?<!\d[ -]){_BEFORE_NUMBER}(?P<value>\d{{3,4}})(?![ -]\d){_AFTER_NUMBER}",
         tuple("0123456789"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from afterword.privacy import secret_values as values
-from afterword.privacy.secret_kinds import Check, Pattern, Secret
+from afterword.privacy.secret_kinds import Check, SecretKind, SecretPattern
 
 _START, _END = r"(?<![\w-])", r"(?![\w-])"
 
@@ -77,49 +77,53 @@ _FORMS = (
 )
 
 
-def _key_pattern(name: str, expression: str, *hints: str) -> Pattern:
-    return Pattern(name, Secret.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.key_span, 0)
+def _key_pattern(name: str, expression: str, *hints: str) -> SecretPattern:
+    return SecretPattern(name, SecretKind.API_KEY, f"{_START}(?P<value>{expression}){_END}", hints, values.key_span, 0)
 
 
-PROVIDER_PATTERNS: tuple[Pattern, ...] = (
-    Pattern(
+PROVIDER_PATTERNS: tuple[SecretPattern, ...] = (
+    SecretPattern(
         "private key block",
-        Secret.PRIVATE_KEY,
+        SecretKind.PRIVATE_KEY,
         r"(?P<value>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?:(?!-----)[\s\S])*+-----END [A-Z0-9 ]{0,40}-----|(?:(?:\\[nr]|\s)*+[A-Za-z0-9+/=]{32,}+)++))",
         ("private key",),
         flags=0,
     ),
-    Pattern(
+    SecretPattern(
         "webhook",
-        Secret.WEBHOOK,
+        SecretKind.WEBHOOK,
         r"https://(?:hooks\.slack\.com/(?:services|workflows)/|(?:\w{1,10}\.)?discord(?:app)?\.com/api/webhooks/"
         r"|[\w-]{1,60}\.webhook\.office\.com/)(?P<value>[^\s\"'<>)\]]{10,}+)",
         ("hooks.slack.com", "/api/webhooks/", "webhook.office.com"),
         flags=0,
     ),
     *(_key_pattern(*entry) for entry in (*_PREFIXED, *_FORMS)),
-    Pattern(
+    SecretPattern(
         "telegram bot token",
-        Secret.TOKEN,
+        SecretKind.TOKEN,
         r"(?<![\w:-])(?P<value>\d{8,10}:[A-Za-z0-9_-]{35})(?![\w-])",
         (":aa",),
         flags=0,
     ),
-    Pattern("jwt", Secret.TOKEN, rf"{_START}(?P<value>eyJ[\w-]{{8,}}+\.[\w-]{{8,}}+\.[\w-]{{4,}}+)", ("eyj",), flags=0),
+    SecretPattern(
+        "jwt", SecretKind.TOKEN, rf"{_START}(?P<value>eyJ[\w-]{{8,}}+\.[\w-]{{8,}}+\.[\w-]{{4,}}+)", ("eyj",), flags=0
+    ),
 )
 
 VALUE = r"(?P<value>\\?\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|`[^`\n]{1,200}`|[“„«][^”“»\n]{1,200}[”“»]|[^\s\"'`<>“”„«»]{1,300})"
 _WORD = r"[\"']?(?P<value>[^\s\"'|;<>]{3,200}+)"
 
 
-def _command_pattern(name: str, expression: str, *hints: str, check: Check = values.command_password_span) -> Pattern:
-    return Pattern(name, Secret.PASSWORD, expression, hints, check)
+def _command_pattern(
+    name: str, expression: str, *hints: str, check: Check = values.command_password_span
+) -> SecretPattern:
+    return SecretPattern(name, SecretKind.PASSWORD, expression, hints, check)
 
 
 _ARGUMENTS = r"\b[^\n|;]{0,200}?\s"
 
-COMMAND_PATTERNS: tuple[Pattern, ...] = (
+COMMAND_PATTERNS: tuple[SecretPattern, ...] = (
     _command_pattern(
         "url with a password",
         r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,20}+://[^\s/:@\"'<>]{0,100}+:(?P<value>[^\s/@\"'<>]{1,200}+)@(?=[\w\[%{-])",
@@ -132,25 +136,25 @@ COMMAND_PATTERNS: tuple[Pattern, ...] = (
         r"=(?P<value>[^\s&;\"'<>)]{3,200}+)",
         "=",
     ),
-    Pattern(
+    SecretPattern(
         "signature in a url",
-        Secret.TOKEN,
+        SecretKind.TOKEN,
         r"[?&;](?:sig|signature|x-amz-signature|x-goog-signature|key|code|auth|(?:access_?|auth_?|refresh_?)?token|secret|client_secret|api_?key)"
         r"=(?P<value>[\w%+/=.-]{16,}+)",
         ("=",),
         values.key_span,
     ),
-    Pattern(
+    SecretPattern(
         "authorization header",
-        Secret.TOKEN,
+        SecretKind.TOKEN,
         r"\b(?:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|token|apikey|bearer)|bearer)\s{1,3}"
         r"(?P<value>[\w.~+/=-]{8,}+)",
         ("authorization", "bearer"),
         values.header_span,
     ),
-    Pattern(
+    SecretPattern(
         "azure connection string",
-        Secret.API_KEY,
+        SecretKind.API_KEY,
         r"\b(?:AccountKey|SharedAccessKey|SharedSecret)=(?P<value>[A-Za-z0-9+/]{20,}+={0,2})",
         ("accountkey", "sharedaccesskey", "sharedsecret"),
     ),

@@ -11,7 +11,7 @@ from functools import cache
 Span = tuple[int, int]
 
 
-class Secret(StrEnum):
+class SecretKind(StrEnum):
     """The kinds of secret. Each is masked as `[redacted: kind]`."""
 
     API_KEY = "api key"
@@ -41,7 +41,7 @@ def any_value_span(match: re.Match[str]) -> Span | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class SecretPattern:
     """A pattern of a secret that stands just beside a word such as "password", or that is recognised by its form.
 
     The pattern is tried only on texts that contain one of the lower-case `hints`, or on all texts if there are none. The
@@ -49,7 +49,7 @@ class Pattern:
     """
 
     name: str
-    kind: Secret
+    kind: SecretKind
     expression: str
     hints: tuple[str, ...] = ()
     check: Check = any_value_span
@@ -68,7 +68,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class SentencePattern:
+class SecretSentencePattern:
     """A pattern of a secret anywhere in a sentence that matches each expression in `topics`, but not `unless`.
 
     The group `value` of the expression `value` is the possible secret. With `is_far_reaching`, the sentence before may
@@ -77,7 +77,7 @@ class SentencePattern:
     """
 
     name: str
-    kind: Secret
+    kind: SecretKind
     topics: tuple[str, ...]
     value: str
     hints: tuple[str, ...]

@@ -109,12 +109,12 @@ def is_year(value: str) -> bool:
     return _YEAR.fullmatch(value) is not None
 
 
-def ends_with_link(before: str) -> bool:
+def ends_with_linking_word(before: str) -> bool:
     """Return whether the text before a number ends with a link such as "is", "with" or a colon."""
     return _LINKED.search(before) is not None
 
 
-def identity_span(match: re.Match[str]) -> Span | None:
+def identity_number_span(match: re.Match[str]) -> Span | None:
     """Return the span of the number of a person's document: six to twenty letters and digits, and no date."""
     value = match.group("value")
     characters = [character for character in value if character.isalnum()]

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from afterword.facts.words import plain_words
-from afterword.privacy.secret_kinds import Secret, Span, compiled_expression
+from afterword.facts.words import words_as_written
+from afterword.privacy.secret_kinds import SecretKind, Span, compiled_expression
 from afterword.text_caches import text_cache
 
 _LEAST_ENTROPY = 2.8
@@ -106,26 +106,26 @@ _NAMES = (
         _PREFIX
         + r"(?:pass|pass_?(?:word|code|phrase|wd)|pwd|pw|psk|passwort|kennwort|contrase[ñn]a|clave|mot_de_passe|mdp"
         r"|senha|palavra_passe|wachtwoord|parola|(?:wi_?fi|wlan|wpa\d?)_key|credentials?|requirepass)(?:_?\d|_(?:value|text|confirm\w*|again|repeat))?",
-        Secret.PASSWORD,
+        SecretKind.PASSWORD,
     ),
     (
         _PREFIX
         + r"(?:pin|pin_?code|otp|m?tan|cvc\d?|cvv\d?|puk|(?:alarm|door|access|gate|entry|lock|security|verification|unlock)_code)",
-        Secret.CODE,
+        SecretKind.CODE,
     ),
-    (_PREFIX + r"(?:card_?(?:number|no)|pan|credit_card)", Secret.CARD),
+    (_PREFIX + r"(?:card_?(?:number|no)|pan|credit_card)", SecretKind.CARD),
     (
         _PREFIX
         + r"(?:ssn|social_security(?:_number)?|passport(?:_(?:number|no))?|id_card(?:_number)?|tax_id|dni|nif|bsn|cpf)",
-        Secret.IDENTITY,
+        SecretKind.IDENTITY,
     ),
-    (_PREFIX + r"(?:seed_(?:phrase|words)|mnemonic|recovery_(?:phrase|words))", Secret.SEED),
+    (_PREFIX + r"(?:seed_(?:phrase|words)|mnemonic|recovery_(?:phrase|words))", SecretKind.SEED),
     (
         r"(?!.*(?:page|next|continuation|cursor|sync|max|count|usage|prompt|completion|public))"
         + _PREFIX
         + r"(?:(?:api|access|secret|auth|private|client|encryption|signing|service|storage|account|subscription|shared_access|refresh|bot"
         r"|deploy|licen[cs]e|session|webhook)_?(?:access_?)?(?:key|token|secret)|tokens?|secrets?|apikey|bearer|authorization|jwt)",
-        Secret.TOKEN,
+        SecretKind.TOKEN,
     ),
 )
 
@@ -347,7 +347,7 @@ def bare_value(match: re.Match[str]) -> tuple[int, int, str]:
 
 def _is_no_sentence(value: str) -> bool:
     """Return whether the words may be a passphrase: too few of them are function words to make a sentence."""
-    words = plain_words(value.casefold())
+    words = words_as_written(value.casefold())
     binding = sum(word in NO_VALUE or bool(_NOUN.match(word)) for word in words)
     is_told = bool(_GRAMMAR.search(words[0]) or _ASKING.match(words[0])) if words else True
     return not is_told and binding * 3 <= len(words)
@@ -367,14 +367,14 @@ def _is_more_than_letters(value: str) -> bool:
     return _is_mixed(value) or _has_symbol(value)
 
 
-def kind_of_named_field(name: str, value: str) -> Secret | None:
+def kind_of_named_field(name: str, value: str) -> SecretKind | None:
     """Return the kind of secret that a field of this name holds, or None if the value is no secret."""
     kind = _kind_of_name(name) if len(name) <= _LONGEST_NAME else None
     return kind if kind is not None and _is_secret_value(kind.value, value) else None
 
 
 @text_cache(1024)
-def _kind_of_name(name: str) -> Secret | None:
+def _kind_of_name(name: str) -> SecretKind | None:
     plain = re.sub(r"[\s.\-]+", "_", _HUMP.sub("_", name)).casefold()
     kinds = (kind for expression, kind in _NAMES if compiled_expression(expression, re.IGNORECASE).fullmatch(plain))
     return next(kinds, None)

@@ -77,7 +77,7 @@ class StateBlanking:
             return keep_json_valid(text, FORGOTTEN)
         return keep_json_valid(text, self._blank_words(text))
 
-    def without_pictures(self, parts: list[Any], blanked: list[Any]) -> list[Any]:
+    def without_pictures_if_emptied(self, parts: list[Any], blanked: list[Any]) -> list[Any]:
         """Return the blanked parts of a message; only its placeholder if its words were forgotten completely."""
         texts = [letters_and_digits(text) for text in map(_text_of_part, parts) if text]
         has_pictures = 0 < len(texts) < len(parts)

@@ -20,7 +20,7 @@ from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Transcript, Turn
 from afterword.facts.words import folded
-from afterword.normal_form import composed, text_forms
+from afterword.normal_form import composed, composed_and_decomposed
 from afterword.privacy.blanking import (
     FORGOTTEN,
     Span,
@@ -100,10 +100,13 @@ class TombstoneKey:
         """Return the hash of one value of a subject's attribute."""
         return self.hash_of(TombstoneKind.SLOT, str(scope), folded(subject), folded(attribute), folded(value))
 
-    def slot_hashes(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
+    def slot_hashes_of_all_versions(self, scope: Scope, subject: str, attribute: str, value: str) -> list[str]:
         """Return the hash of one value of an attribute, and the hashes that older versions made of its NFD forms."""
         forms = product(
-            *(dict.fromkeys(map(_folded_by_older_versions, text_forms(part))) for part in (subject, attribute, value))
+            *(
+                dict.fromkeys(map(_folded_by_older_versions, composed_and_decomposed(part)))
+                for part in (subject, attribute, value)
+            )
         )
         return [self.hash_of(TombstoneKind.SLOT, str(scope), *parts) for parts in forms]
 
@@ -162,7 +165,7 @@ class ForgottenContent:
         return (of_marks or self._keys)[0]
 
     @property
-    def size(self) -> int:
+    def forgotten_item_count(self) -> int:
         """Return the number of tombstones and of turns that are left out.
 
         It never decreases, so it tells whether anything was forgotten since it was last asked.
@@ -172,17 +175,17 @@ class ForgottenContent:
         return len(self._whole_tombstones) + sum(map(len, of_words)) + number_left_out
 
     @property
-    def whole_forgotten_until(self) -> datetime:
+    def session_or_scope_forgotten_until(self) -> datetime:
         """Return the time up to which a whole session or scope is forgotten. Raises ValueError if none is."""
         return max(tombstone.until for tombstone in self._whole_tombstones)
 
     @property
-    def is_whole_forgotten(self) -> bool:
+    def is_session_or_scope_forgotten(self) -> bool:
         """Return whether a whole session or scope is forgotten, not only some texts."""
         return bool(self._whole_tombstones)
 
     @property
-    def is_empty(self) -> bool:
+    def has_no_tombstones(self) -> bool:
         """Return whether there are no tombstones."""
         return not (self._whole_tombstones or self._text_tombstones or self._slot_tombstones)
 
@@ -259,7 +262,7 @@ class ForgottenContent:
             said_at is None or said_at <= tombstone.until
             for key in self._keys
             for scope, _ in self._sessions
-            for mark in key.slot_hashes(scope, subject, attribute, value)
+            for mark in key.slot_hashes_of_all_versions(scope, subject, attribute, value)
             for tombstone in self._slot_tombstones.get((key.id, mark), ())
         )
 
@@ -287,7 +290,7 @@ class ForgottenContent:
             if new == FORGOTTEN and (self._whole_tombstones or self.blank_in_text(old) != FORGOTTEN)
         ]
         blanking = StateBlanking(self.blank_in_text, pairs, map(letters_and_digits, emptied))
-        blanked: dict[str, Any] = blank_saved_state(state, blanking.blank, blanking.without_pictures)
+        blanked: dict[str, Any] = blank_saved_state(state, blanking.blank, blanking.without_pictures_if_emptied)
         return blanked
 
     def _forgotten_counts_by_time(self, turn: Turn) -> dict[datetime, int]:
@@ -314,7 +317,7 @@ class ForgottenContent:
         if not self._text_tombstones:
             return []
         forms: list[tuple[HashText, BlankSpans]] = [(TombstoneKey.text_hash, blank_spans)]
-        if len(text_forms(text)) > 1:
+        if len(composed_and_decomposed(text)) > 1:
             forms.append((TombstoneKey.decomposed_text_hash, blank_decomposed_spans))
         return [
             (tombstone, blank)

@@ -125,13 +125,13 @@ def question_tag(label: str) -> str:
     return f'{OPENING} scope="{label}"{FOR_QUESTION}>'
 
 
-def frame(label: str, *, is_for_question: bool = False, has_preface: bool = True) -> list[str]:
+def frame_lines(label: str, *, is_for_question: bool = False, has_preface: bool = True) -> list[str]:
     """Return the lines before and after the entries of one part of the block: its tags and the preface."""
     tag = question_tag(label) if is_for_question else opening_tag(label)
     return [tag, *([PREFACE] if has_preface else ()), CLOSING]
 
 
-def missing_line(count: int) -> str:
+def line_on_missing_facts(count: int) -> str:
     """Return the line that says how many flagged facts had no room."""
     return f"({count} more notes on health, safety or standing instructions have no room here: ask, or look them up.)"
 
@@ -159,8 +159,8 @@ def render_block_part(
             heading = entry_heading(entry)
             lines.append(heading)
         lines.append(line_of(entry) if line_of is not None else entry_line(entry))
-    *opening, closing = frame(label, is_for_question=is_for_question, has_preface=has_preface)
-    return "\n".join([*opening, *lines, *([missing_line(missing)] if missing else ()), closing])
+    *opening, closing = frame_lines(label, is_for_question=is_for_question, has_preface=has_preface)
+    return "\n".join([*opening, *lines, *([line_on_missing_facts(missing)] if missing else ()), closing])
 
 
 def _without_told_exceptions(entries: Sequence[Entry]) -> list[Entry]:
@@ -205,7 +205,7 @@ def entry_line(entry: Entry) -> str:
     finding its day and agent.
     """
     if isinstance(entry, Fact):
-        line = f"- {with_exceptions(entry, _with_notes)}"
+        line = f"- {text_with_exceptions(entry, _with_notes)}"
     elif isinstance(entry, AgentFinding):
         line = _finding_line(entry)
     else:
@@ -214,7 +214,7 @@ def entry_line(entry: Entry) -> str:
     return defuse_tags(line)
 
 
-def with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.told_statement)) -> str:
+def text_with_exceptions(fact: Fact, words: Callable[[Fact], str] = lambda fact: safe_line(fact.told_statement)) -> str:
     """Return a fact followed by its exceptions. `words` renders each; the default is its sentence as a safe line."""
     return " Except: ".join(map(words, (fact, *fact.exceptions)))
 

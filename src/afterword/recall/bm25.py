@@ -108,7 +108,7 @@ class WordScores:
         self._kept, self._most_kept = 0, max(KEPT_A_DOCUMENT * len(self._lengths), KEPT_AT_LEAST)
 
     @property
-    def cached_words(self) -> int:
+    def cached_word_count(self) -> int:
         """The number of words whose weights are cached."""
         return len(self._weights)
 

@@ -22,12 +22,12 @@ from afterword.recall.block import (
     entry_heading,
     entry_key,
     entry_line,
-    frame,
+    frame_lines,
     in_block_order,
-    missing_line,
+    line_on_missing_facts,
     render_block_part,
 )
-from afterword.recall.tokens import token_count
+from afterword.recall.tokens import estimated_token_count
 
 MOST_LINES = 20_000
 
@@ -64,7 +64,7 @@ class LineCache:
         """Return the rendered line of an entry."""
         return self._rendered(entry)[1]
 
-    def tokens(self, entry: Entry) -> int:
+    def line_token_count(self, entry: Entry) -> int:
         """Return the number of tokens of the line of an entry."""
         return self._rendered(entry)[2]
 
@@ -75,7 +75,7 @@ class LineCache:
             if len(self._lines) >= MOST_LINES:
                 self._lines.clear()
             line = entry_line(entry)
-            rendered = self._lines[key] = entry, line, token_count(line)
+            rendered = self._lines[key] = entry, line, estimated_token_count(line)
         return rendered
 
 
@@ -217,13 +217,13 @@ class _Selection:
         """Return the tokens that an entry would add, with its heading and the frame of its part if they are new."""
         heading = entry_heading(entry)
         opening = 0 if is_for_question in self._opened else self._frame_cost(is_for_question=is_for_question)
-        of_heading = 0 if (is_for_question, heading) in self._headings else token_count(heading)
-        return self._lines.tokens(entry) + opening + of_heading
+        of_heading = 0 if (is_for_question, heading) in self._headings else estimated_token_count(heading)
+        return self._lines.line_token_count(entry) + opening + of_heading
 
     def _frame_cost(self, *, is_for_question: bool) -> int:
         has_preface = not is_for_question or False not in self._opened
-        return token_count(
-            "\n".join(frame(self.layers.label, is_for_question=is_for_question, has_preface=has_preface))
+        return estimated_token_count(
+            "\n".join(frame_lines(self.layers.label, is_for_question=is_for_question, has_preface=has_preface))
         )
 
     def opening_cost(self) -> int:
@@ -266,9 +266,9 @@ class _Selection:
         """Add all entries to the stable part if that leaves `reserve` tokens. Return whether they were added."""
         headings = {(False, entry_heading(entry)) for entry in entries} - self._headings
         total = 0 if False in self._opened or not entries else self._frame_cost(is_for_question=False)
-        total += sum(token_count(heading) for _, heading in headings)
+        total += sum(estimated_token_count(heading) for _, heading in headings)
         for entry in entries:
-            total += self._lines.tokens(entry)
+            total += self._lines.line_token_count(entry)
             if total > self.left - reserve:
                 return False
         return all(self.take(entry, is_for_question=False) for entry in entries)
@@ -280,7 +280,7 @@ class _Selection:
         """
         if self.take_all_stable(flagged):
             return
-        reserve = token_count(missing_line(len(flagged)))
+        reserve = estimated_token_count(line_on_missing_facts(len(flagged)))
         taken = 0
         while taken < len(flagged) and self.take(flagged[taken], is_for_question=False, reserve=reserve):
             taken += 1

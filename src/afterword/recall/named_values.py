@@ -45,7 +45,7 @@ class NamedValues:
         )
 
 
-def former_value(fact: Fact, superseded: Iterable[Fact]) -> str | None:
+def told_former_value(fact: Fact, superseded: Iterable[Fact]) -> str | None:
     """Return the value that a fact replaced, or None if an agent is not told one.
 
     `superseded` are the facts that an assertion of this fact ended. The former value is that of the same attribute of

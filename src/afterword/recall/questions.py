@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from afterword.facts.words import plain_words, terms, without_accents, word_set
+from afterword.facts.words import terms, without_accents, word_set, words_as_written
 from afterword.text_caches import text_cache
 
 # The languages whose common words are known, and whose questions about the past are recognised by patterns.
@@ -51,7 +51,7 @@ _LANGUAGES_OF_WORD = {
 @text_cache(1_000)
 def languages_of(question: str) -> tuple[str, ...]:
     """Return the language with the most common words in a question, or several languages in case of a tie."""
-    words = plain_words(without_accents(question))
+    words = words_as_written(without_accents(question))
     counts = Counter(language for word in words for language in _LANGUAGES_OF_WORD.get(word, ()))
     most = max(counts.values(), default=0)
     return tuple([language for language in _COMMON_WORDS if counts[language] == most])
@@ -64,7 +64,9 @@ def question_terms(question: str) -> frozenset[str]:
     If the question may be in several languages, only words that are common in all of them are left out.
     """
     common = frozenset.intersection(*(_COMMON_WORDS[language] for language in languages_of(question)))
-    return frozenset(terms(" ".join(word for word in plain_words(without_accents(question)) if word not in common)))
+    return frozenset(
+        terms(" ".join(word for word in words_as_written(without_accents(question)) if word not in common))
+    )
 
 
 def _pattern(*phrases: str) -> re.Pattern[str]:

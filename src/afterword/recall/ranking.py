@@ -66,12 +66,12 @@ class SearchIndex:
         return WordScores(table.counts, table.lengths, is_turn, table.conversation)
 
     @property
-    def cached_words(self) -> int:
+    def cached_word_count(self) -> int:
         """The number of words with cached weights. The cache of views estimates the memory of an index by it."""
         made: list[WordScores] = [
             self.__dict__[name] for name in ("_word_scores", "_conversation_scores") if name in self.__dict__
         ]
-        return sum(scores.cached_words for scores in made)
+        return sum(scores.cached_word_count for scores in made)
 
     def ranked_units(
         self,

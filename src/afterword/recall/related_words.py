@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from afterword.facts.words import plain_words, terms, without_accents, without_stop_words
+from afterword.facts.words import terms, without_accents, without_stop_words, words_as_written
 from afterword.recall.bm25 import Array, Related
 from afterword.recall.vectors import wordllama
 from afterword.text_caches import text_cache
@@ -31,7 +31,9 @@ class _KnownWords(NamedTuple):
 
 def related_terms(query: str) -> Related:
     """Return the terms related to each term of a query. Raises `EmbeddingUnavailable` without `afterword[local]`."""
-    related = {term: _related_terms_of(word) for word in plain_words(without_stop_words(query)) for term in terms(word)}
+    related = {
+        term: _related_terms_of(word) for word in words_as_written(without_stop_words(query)) for term in terms(word)
+    }
     return {term: likeness for term, likeness in related.items() if likeness}
 
 

@@ -52,7 +52,7 @@ _POINTS_BACK = re.compile(
 )
 
 
-def stored_check_result(speaker: str, text: str) -> str:
+def shown_text_to_store(speaker: str, text: str) -> str:
     """Return the stored result of the checks of a turn: whether an agent is shown it, and its text if that differs."""
     own = _FILLED.sub(_LEFT_OUT, fill_foreign_stretches(text, foreign_stretches(text, (speaker,))))
     if commands_assistant(own) or not any(sign.isalnum() for sign in own):
@@ -68,7 +68,7 @@ def turn_as_shown(turn: SourceTurn) -> SourceTurn | None:
     """
     stored = turn.shown
     if stored is None or not stored.startswith(CHECKS):
-        stored = stored_check_result(turn.speaker, turn.text)
+        stored = shown_text_to_store(turn.speaker, turn.text)
     form = stored[len(CHECKS) :]
     if form == _WHOLE:
         return turn
@@ -135,9 +135,9 @@ class SaidIndex:
         return len(self.table.by_order)
 
     @property
-    def cached_words(self) -> int:
+    def cached_word_count(self) -> int:
         """The number of words whose weights are cached."""
-        return self._search.cached_words
+        return self._search.cached_word_count
 
     def _words_of(self, place: int) -> frozenset[str]:
         words = self._words.get(place)

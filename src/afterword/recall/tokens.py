@@ -42,7 +42,7 @@ def utf8_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def estimated_tokens(text: str) -> int:
+def tokens_by_byte_size(text: str) -> int:
     """Return an estimate of the tokens of a text: a third of its UTF-8 bytes, rounded up.
 
     That is too high for English (about four bytes a token) and near the truth for most other languages.
@@ -50,7 +50,7 @@ def estimated_tokens(text: str) -> int:
     return -(-utf8_size(text) // BYTES_PER_TOKEN)
 
 
-def token_count(text: str) -> int:
+def estimated_token_count(text: str) -> int:
     """Return the number of tokens of a text, estimated for the tokenizers of today's models.
 
     Real counts exceed it by less than a tenth over a block of lines, and are mostly 5 to 20 % lower. The count of

@@ -162,7 +162,7 @@ class UnitTable:
                     yield place, unit
 
     @property
-    def has_turns(self) -> bool:
+    def has_ever_had_turns(self) -> bool:
         """Whether the table contains, or once contained, turns."""
         return bool(self._conversations)
 

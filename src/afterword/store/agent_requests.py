@@ -30,9 +30,9 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.removals import UnnamedRemovals, unnamed_withdrawal
+from afterword.facts.removals import UnnamedRemovalCounts, count_unnamed_withdrawal
 from afterword.facts.scopes import Scope
-from afterword.facts.words import folded, plain_words
+from afterword.facts.words import folded, words_as_written
 from afterword.privacy.normalisation import searchable_text, undisguised_text
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import ledger, lookup, runs
@@ -84,7 +84,7 @@ class Claim:
     @classmethod
     def of(cls, subject: str, attribute: str, value: str, *, is_withdrawal: bool = False) -> Claim:
         """Return a claim, whose words are normalised for comparison."""
-        words = (word for word in plain_words(searchable_text(value).casefold()) if word not in _ARTICLES)
+        words = (word for word in words_as_written(searchable_text(value).casefold()) if word not in _ARTICLES)
         return cls(folded(subject), folded(attribute), " ".join(words), is_withdrawal)
 
     @classmethod
@@ -196,7 +196,7 @@ async def request_withdrawal(
     Nothing is erased. The withdrawal of a fact about health or safety is held too, unless the person's words say that
     it is over. Raises `NotFound` if the fact was forgotten meanwhile, and other errors like `request_statement`.
     """
-    unnamed = unnamed_withdrawal(fact, quote.quote) if quote else UnnamedRemovals()
+    unnamed = count_unnamed_withdrawal(fact, quote.quote) if quote else UnnamedRemovalCounts()
     quote = None if unnamed.must_wait else quote
 
     def work(transaction: Session) -> RequestOutcome:
@@ -208,7 +208,7 @@ async def request_withdrawal(
         # Each statement has a verdict of its own, so that none comes back if the comparison of two is undone.
         verdicts = [Verdict(member.id, said.id, Relation.RETRACTS, reason, judge) for member in members]
         key = digest(WITHDRAW, fact.id)
-        request = _Request(WITHDRAW, key, said, verdicts, quote, at, unnamed.counts())
+        request = _Request(WITHDRAW, key, said, verdicts, quote, at, unnamed.counts_if_waiting())
         return _propose(transaction, request, known.revision)
 
     return await store.write(work)

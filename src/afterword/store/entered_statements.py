@@ -116,7 +116,7 @@ def masked_entry(entry: Entry, privacy: Privacy) -> Entry:
     texts = map(
         undisguised_text, (entry.value or "", entry.statement, entry.subject, entry.former_name or "", *entry.tags)
     )
-    masked_texts = privacy.mask_fields(entry.attribute, *texts, entry.attribute)
+    masked_texts = privacy.mask_value_and_others(entry.attribute, *texts, entry.attribute)
     value, statement, subject, former_name, *tags, attribute = masked_texts
     return replace(
         entry,
@@ -178,7 +178,7 @@ def edited_assertion(
     """
     check_differs_from_fact(fact, edit)
     texts = map(composed, _edited_texts(fact, edit))
-    value, statement, subject = privacy.mask_fields(fact.attribute, *texts)
+    value, statement, subject = privacy.mask_value_and_others(fact.attribute, *texts)
     valid_from, valid_to = days_after_edit(fact, f"{statement} {value}", members, changed_at)
     return replace(
         members[0],

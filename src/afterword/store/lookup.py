@@ -16,7 +16,7 @@ from afterword.facts.assertions import Assertion, Verdict
 from afterword.facts.fact import Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
-from afterword.facts.subjects import told_under_current_names
+from afterword.facts.subjects import facts_under_current_names
 from afterword.facts.validity.fact_history import FactHistory, facts_at
 from afterword.facts.validity.timeline import erased_ids, fact_histories
 from afterword.store.database.cache import KnowledgeCache, UncommittedCache
@@ -206,11 +206,11 @@ def read_facts(transaction: Session, scope: Scope, *, at: datetime, known_at: da
     verdicts of that time. Without it, the stored facts are read.
     """
     if known_at is None:
-        return told_under_current_names(facts_at(read_histories(transaction, scope), at), at)
+        return facts_under_current_names(facts_at(read_histories(transaction, scope), at), at)
     now, then = read_knowledge(transaction, scope), read_knowledge(transaction, scope, known_at)
     erased = erased_ids(now.assertions, now.verdicts)
     assertions = [said for said in then.assertions if said.id not in erased]
-    return told_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at), at)
+    return facts_under_current_names(facts_at(fact_histories(assertions, then.verdicts), at), at)
 
 
 def read_histories(transaction: Session, scope: Scope, ids: Sequence[str] | None = None) -> list[FactHistory]:
@@ -241,7 +241,7 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
         if not missing:
             break
     in_order = sorted(histories.values(), key=lambda history: history.members[0].order)
-    return [fact for fact in told_under_current_names(facts_at(in_order, at), at) if fact.id in wanted]
+    return [fact for fact in facts_under_current_names(facts_at(in_order, at), at) if fact.id in wanted]
 
 
 def is_fact_of_scope(scope_id: int) -> ColumnElement[bool]:

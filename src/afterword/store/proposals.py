@@ -348,7 +348,7 @@ def _facts_under_current_names(
     transaction: Session, known: Knowledge, ids: Collection[str], at: datetime
 ) -> list[Fact]:
     """Return the facts of these statements. Each has the name that its subject had at `at`."""
-    names = current_names(facts_at(known.histories(known.renaming_ids), at), at)
+    names = current_names(facts_at(known.histories(known.effective_renaming_ids), at), at)
     return list(map(names.renamed_fact, _facts_of_assertions(transaction, known, ids, at)))
 
 

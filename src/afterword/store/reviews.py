@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.assertions import PERSON, RETIRING_RELATIONS, Assertion, Authority, Relation, SpeechAct, Verdict
-from afterword.facts.corrections import corrected_statements, judge_by_rival_id, with_end_of_correction
+from afterword.facts.corrections import corrected_statement_ids, judges_by_rival_id, with_end_of_correction
 from afterword.facts.fact import ENDED_STATUSES, Fact
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -311,9 +311,9 @@ class _FactDecision:
         is_now = self._is_about_now(standing, meant)
         if self.is_edit or is_now:
             has_same_slot = meant.slot == members[0].slot
-            rivals = judge_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot, judge=JUDGE)
+            rivals = judges_by_rival_id(known, fact, is_now=is_now, has_same_slot=has_same_slot, judge=JUDGE)
         if self.relation is Relation.CORRECTS:
-            rivals |= dict.fromkeys(corrected_statements(known, fact), PERSON)
+            rivals |= dict.fromkeys(corrected_statement_ids(known, fact), PERSON)
         # A flag says nothing new, so it stands directly after the last statement of the fact, before what ended it.
         said_at = members[-1].said_at if self.is_flag else now
         said = restated_by_person(meant, [*members, *map(known.by_id.__getitem__, rivals)], said_at)

@@ -37,7 +37,7 @@ from afterword.facts.transcripts import LARGEST_STATE_BYTES, Role, Transcript, T
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.validity.wording import Rewording
-from afterword.recall.said_index import stored_check_result
+from afterword.recall.said_index import shown_text_to_store
 from afterword.recall.search_terms import TOKENIZER, fact_terms, turn_terms
 from afterword.store.tables import AssertionRow, EvidenceRow, TurnRow, VerdictRow
 
@@ -241,7 +241,7 @@ def derived_turn_values(turn: Turn) -> Values:
     if turn.role is not Role.HUMAN:
         return {"search_terms": None, "shown": None}
     words = turn_terms(turn.said_at, turn.speaker, turn.text)
-    return {"search_terms": f"{TOKENIZER}{words}", "shown": stored_check_result(turn.speaker, turn.text)}
+    return {"search_terms": f"{TOKENIZER}{words}", "shown": shown_text_to_store(turn.speaker, turn.text)}
 
 
 def turn_of(row: TurnRow) -> Turn:

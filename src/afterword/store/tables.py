@@ -99,7 +99,7 @@ class StateRow(SQLModel, table=True):
 class TurnRow(SQLModel, table=True):
     """One turn of a session as it was read. `utc_offset_s` is how many seconds the speaker's local time is ahead of
     UTC, None for UTC. `search_terms` and `shown` are set for a person's turn only: the words by which a search finds
-    it, and what an agent is shown of it (`recall.said_index.stored_check_result`)."""
+    it, and what an agent is shown of it (`recall.said_index.shown_text_to_store`)."""
 
     __tablename__: ClassVar[str] = "turns"
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -48,4 +48,4 @@ def schema_envelope(answer: type[T]) -> type[T]:
 @cache
 def schema_tokens(answer: type[BaseModel], indent: int | None) -> int:
     """Return the estimated number of tokens of an answer's JSON schema, written with this indent."""
-    return estimated_tokens(json.dumps(answer.model_json_schema(), indent=indent))
+    return tokens_by_byte_size(json.dumps(answer.model_json_schema(), indent=indent))

@@ -34,7 +34,7 @@ from afterword.extractors.model.metering import (
 from afterword.extractors.model.modes import MODES, PROBE, Probe, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
 from afterword.extractors.model.replies import clean_completion, is_refusal, refusal_error, translated_error
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 
 if TYPE_CHECKING:
     from instructor import AsyncInstructor
@@ -143,7 +143,7 @@ class ModelClient:
         self, messages: Sequence[Message], response_model: type[BaseModel], purpose: str
     ) -> ModelRequest:
         """Return a description of the request that `ask` would send. Its prompt is estimated rather too high."""
-        text = sum(estimated_tokens(text) for message in messages for text in message.values())
+        text = sum(tokens_by_byte_size(text) for message in messages for text in message.values())
         schema = schema_tokens(response_model, 2 if self.settings.mode == "json" else None) + TOKENS_OF_SHAPE
         meter = current_meter()
         limit = self.settings.max_completion_tokens or (meter.completion_limit if meter else None) or 0

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.client import ModelSettings, open_connection
 from afterword.extractors.model.metering import Bill, ModelRequest, metered
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class EndpointEmbedder:
         return vectors
 
     async def _vectors(self, texts: Sequence[str]) -> list[Vector] | _EmbeddingFailure:
-        tokens = sum(map(estimated_tokens, texts))
+        tokens = sum(map(tokens_by_byte_size, texts))
         request = ModelRequest(self.model, PURPOSE, tokens, completion_limit=0, answers=1, operation="embeddings")
         async with metered(request) as bill:
             vectors = await self._request(texts, request, bill)

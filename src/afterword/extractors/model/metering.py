@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from afterword import telemetry
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.recall.tokens import estimated_tokens
+from afterword.recall.tokens import tokens_by_byte_size
 
 if TYPE_CHECKING:
     import httpx
@@ -166,7 +166,7 @@ class RequestTally:
         prompt_tokens = _token_count(usage, "prompt_tokens")
         if not prompt_tokens:
             self.unreported += 1
-            self.unreported_tokens += estimated_tokens(str(getattr(completion, "choices", "")))
+            self.unreported_tokens += tokens_by_byte_size(str(getattr(completion, "choices", "")))
         cached_tokens = _token_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens")
         self.usage += Usage(0, prompt_tokens, _token_count(usage, "completion_tokens"), cached_tokens)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from afterword.extractors.rules import vocabulary
 from afterword.facts.assertions import Cue
-from afterword.facts.words import folded, phrase_pattern, plain_words, word_set
+from afterword.facts.words import folded, phrase_pattern, word_set, words_as_written
 from afterword.privacy.foreign.stretches import FILLER, ForeignStretch, fill_foreign_stretches
 from afterword.privacy.normalisation import remove_invisible_characters
 
@@ -257,7 +257,7 @@ def is_person_name(name: str) -> bool:
     """Return whether the words may be a person's name: capitalised, and no greeting, weekday, month or language."""
     words = name.split()
     are_capitalised = all(word[0].isalpha() and not word[0].islower() for word in words)
-    return 0 < len(words) <= 3 and are_capitalised and vocabulary.NO_NAME.isdisjoint(plain_words(name.casefold()))
+    return 0 < len(words) <= 3 and are_capitalised and vocabulary.NO_NAME.isdisjoint(words_as_written(name.casefold()))
 
 
 def is_proper_name(name: str) -> bool:
@@ -291,7 +291,7 @@ def is_event(phrase: str) -> bool:
 
 def is_allergen(phrase: str) -> bool:
     """Return whether somebody may be allergic to it: nobody is allergic to Mondays."""
-    words = [vocabulary.singular(word) for word in plain_words(phrase.casefold())]
+    words = [vocabulary.singular(word) for word in words_as_written(phrase.casefold())]
     is_named = 0 < len(words) <= 4 and is_kind_of_thing(phrase)
     return is_named and vocabulary.NO_ALLERGEN.isdisjoint(words) and not words[-1].endswith(("ity", "ness", "ism"))
 

@@ -9,7 +9,7 @@ import re
 import tomllib
 from importlib import resources
 
-from afterword.facts.words import plain_words, word_set
+from afterword.facts.words import word_set, words_as_written
 
 _LISTS: dict[str, str] = tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
 
@@ -61,7 +61,7 @@ def known_attribute(phrase: str) -> str | None:
 def attribute_of_phrase(phrase: str) -> str:
     """Return the head noun of a phrase as an attribute: `room` for "quiet rooms with a view"."""
     head = _BREAK.split(phrase.strip(), maxsplit=1)[0] or phrase
-    words = [word for word in plain_words(head.casefold().replace("'", "")) if word not in _SKIPPED]
+    words = [word for word in words_as_written(head.casefold().replace("'", "")) if word not in _SKIPPED]
     return singular(words[-1])[:40] if words else "note"
 
 

@@ -82,7 +82,7 @@ def facts_at(histories: Sequence[FactHistory], at: datetime) -> list[Fact]:
 
 def _fact_at(history: FactHistory, at: datetime, not_holding: set[str]) -> Fact | None:
     """Return the fact with its status at `at`, None if it was not said by then and does not hold yet."""
-    span, status = deciding_span(history.spans, history.members[0].said_at, history.undone_as, at)
+    span, status = deciding_period_and_status(history.spans, history.members[0].said_at, history.undone_as, at)
     if status is None:
         return None
     rivals = tuple([rival for rival in history.contested_by if rival not in not_holding])
@@ -161,7 +161,7 @@ def _is_dated(lead: Assertion, span: ValidityPeriod | None) -> bool:
     return lead.valid_from is not None or lead.valid_to is not None or has_own_end
 
 
-def deciding_span(
+def deciding_period_and_status(
     spans: Sequence[ValidityPeriod], said_at: datetime, undone_as: Status, at: datetime
 ) -> tuple[ValidityPeriod | None, Status | None]:
     """Return the period that decides a fact's status at `at`, and the status, None if the fact is not known yet.

@@ -21,8 +21,8 @@ from afterword.facts.assertions import (
 from afterword.facts.subjects import SubjectNames, Subjects
 from afterword.facts.validity.alternations import Alternations, IdPair, next_changes
 from afterword.facts.validity.judged_remainders import JudgedRemainders
-from afterword.facts.validity.periods import repeats_days, takes_some_days
-from afterword.facts.validity.retirement_guard import RefusedRetirement, is_about_less, refusal_reason
+from afterword.facts.validity.periods import names_no_other_days, takes_some_days
+from afterword.facts.validity.retirement_guard import RefusedRetirement, is_old_more_general, refusal_reason
 from afterword.facts.words import folded
 
 T = TypeVar("T")
@@ -159,7 +159,7 @@ class JudgedPairs:
         old, new = self.by_id[earlier], self.by_id[later]
         if self.verdicts[earlier, later].judge == PERSON:
             return True
-        if is_about_less(old, new):
+        if is_old_more_general(old, new):
             return False
         return refusal_reason(old, new, is_same_subject=self.subjects.are_same(old, new)) is None
 
@@ -184,7 +184,8 @@ class JudgedPairs:
         if not is_exception or verdict.relation is not Relation.CHANGES or verdict.judge == PERSON:
             return False
         return any(
-            repeats_days(self.by_id[repetition], general) and (is_case or self._changes_some_days_only(general, said))
+            names_no_other_days(self.by_id[repetition], general)
+            and (is_case or self._changes_some_days_only(general, said))
             for general in self.members.get(self.roots[repetition], ())
             if self.position[general.id] < self.position[exception]
         )
@@ -333,14 +334,16 @@ class JudgedPairs:
         relation = self.relations[judged_pair]
         general, extent = self.by_id[judged_pair[0]], self.verdicts[judged_pair].extent
         is_change = relation is Relation.CHANGES
-        leaves_days_apart = is_change and repeats_days(former, general) and takes_some_days(general, latter, extent)
+        leaves_days_apart = (
+            is_change and names_no_other_days(former, general) and takes_some_days(general, latter, extent)
+        )
         is_wider = relation is Relation.NARROWS or leaves_days_apart
         if is_wider and (latter.id, former.id) not in self.relations:
             pair = former.id, latter.id
             self.broader_restatements[pair] = min(
                 self.broader_restatements.get(pair, relation), relation, key=_STRENGTH.__getitem__
             )
-        elif is_wider or self._judged_remainders.is_repeated_by(former, judged_pair):
+        elif is_wider or self._judged_remainders.restates_remainder_only(former, judged_pair):
             return
         elif relation in (Relation.CHANGES, Relation.CORRECTS):
             yield (latter.id, former.id), Relation.CHANGES
@@ -371,7 +374,7 @@ class JudgedPairs:
         contest = self._roots_pair(earlier, later)
         if contest in self._settled_by_person:
             return True
-        if relation is not Relation.CORRECTS and is_about_less(old, new):
+        if relation is not Relation.CORRECTS and is_old_more_general(old, new):
             return False
         # Most pairs have the same subject. The repetitions of a fact, which may be many, are only looked at otherwise.
         is_one = self.subjects.are_same(old, new) or self.subjects.concern_one_subject(

@@ -45,7 +45,7 @@ class JudgedRemainders:
         place, of_fact = self._first_of_fact.get((earlier, self._roots[later], verdict.relation), (0, None))
         return of_fact if place < self._position[later] else None
 
-    def is_repeated_by(self, restatement: Assertion, pair: IdPair) -> bool:
+    def restates_remainder_only(self, restatement: Assertion, pair: IdPair) -> bool:
         """Return whether a restatement of the earlier sentence of a pair says nothing of the part that has ended."""
         earlier, later = map(self._by_id.__getitem__, pair)
         remainder = self._verdicts[pair].remainder

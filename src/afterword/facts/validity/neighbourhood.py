@@ -93,7 +93,7 @@ def _ids_whose_facts_may_lose_effect(sides: Sequence[JudgedStatements], ids: Ite
     return uncertain
 
 
-def context_ids(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
+def ids_needed_for_histories(known: JudgedStatements, ids: Iterable[str]) -> set[str]:
     """Return these statements and all statements on which the histories of their facts depend."""
     sides = (known,)
     own = _binding_closure(sides, ids)
@@ -207,7 +207,7 @@ def replacement_times(
     return tuple(sorted(times)[: REPLACEMENTS + 1]) or None
 
 
-def is_replaced_before(earlier: Assertion, later: Assertion, times: tuple[datetime, ...], needed: int) -> bool:
+def need_not_be_judged(earlier: Assertion, later: Assertion, times: tuple[datetime, ...], needed: int) -> bool:
     """Whether the pair need not be judged, since `needed` replacements of the earlier statement precede the later one.
 
     `times` are the times of the replacements (see `replacement_times`). The later statement must have another value. It

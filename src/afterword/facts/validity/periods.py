@@ -77,7 +77,7 @@ def extent_by_dates(
     return Extent.WHOLE if has_same_start or has_not_begun(earlier_interval, later) else Extent.DAYS
 
 
-def repeats_days(repetition: Assertion, general: Assertion) -> bool:
+def names_no_other_days(repetition: Assertion, general: Assertion) -> bool:
     """Whether a repetition names no other days than the general statement, and is not marked as a change."""
     own_days, days = (repetition.valid_from, repetition.valid_to), (general.valid_from, general.valid_to)
     return repetition.cue is None and all(

@@ -35,7 +35,7 @@ def refusal_reason(earlier: Assertion, later: Assertion, *, is_same_subject: boo
     return None
 
 
-def is_about_less(old: Assertion, new: Assertion) -> bool:
+def is_old_more_general(old: Assertion, new: Assertion) -> bool:
     """Whether `new` is about one occasion and `old` is general, so that `new` does not change `old`.
 
     If the sentence of `old` names the occasion, it is not general.

@@ -11,7 +11,7 @@ from afterword.privacy.foreign.lines import (
     Line,
     groups_of_lines,
     head_of_next_line,
-    paragraph_end,
+    last_line_of_paragraph,
     stretch_of_lines,
 )
 from afterword.privacy.foreign.speakers import is_personal_name
@@ -135,7 +135,7 @@ def _posts_and_messages(lines: Sequence[Line]) -> Iterator[ForeignStretch]:
     """Yield paragraphs with a mark of a post, and the part of others that begins with a message header or question."""
     start = 0
     while start < len(lines):
-        end = paragraph_end(lines, start)
+        end = last_line_of_paragraph(lines, start)
         for index in range(start, end + 1):
             head, following = lines[index].head, index < end
             if _OF_A_POST.match(head):
@@ -168,4 +168,4 @@ def _matching_indices(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[i
 def _between(lines: Sequence[Line], marks: Sequence[int], fewest: int, kind: ForeignKind) -> Iterator[ForeignStretch]:
     """Yield the lines from the first mark to the end of the paragraph of the last, if there are enough marks."""
     if len(marks) >= fewest:
-        yield stretch_of_lines(lines, min(marks), paragraph_end(lines, max(marks)), kind)
+        yield stretch_of_lines(lines, min(marks), last_line_of_paragraph(lines, max(marks)), kind)

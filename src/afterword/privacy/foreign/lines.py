@@ -87,7 +87,7 @@ def split_lines(text: str) -> list[Line]:
     return lines
 
 
-def paragraph_end(lines: Sequence[Line], index: int) -> int:
+def last_line_of_paragraph(lines: Sequence[Line], index: int) -> int:
     """Return the index of the last line of the paragraph that the line at `index` belongs to."""
     while index + 1 < len(lines) and not lines[index + 1].is_blank:
         index += 1

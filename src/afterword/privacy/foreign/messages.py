@@ -15,7 +15,7 @@ from afterword.privacy.foreign.lines import (
     ForeignStretch,
     Line,
     head_of_next_line,
-    paragraph_end,
+    last_line_of_paragraph,
     stretch_of_lines,
 )
 from afterword.privacy.foreign.speakers import (
@@ -153,7 +153,7 @@ def _speaker_label(head: str) -> re.Match[str] | None:
 
 def _stretch_of_paragraphs(lines: Sequence[Line], first: int, last: int) -> ForeignStretch:
     """Return the stretch from line `first` to the end of the paragraph that contains line `last`."""
-    return stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.SPEAKER)
+    return stretch_of_lines(lines, first, last_line_of_paragraph(lines, last), ForeignKind.SPEAKER)
 
 
 def _names_speaker(match: re.Match[str]) -> bool:
@@ -214,7 +214,7 @@ def _letters(text: str, lines: Sequence[Line], own_names: Collection[str]) -> It
         return
     greetings = [index for index in (dear, hello) if index is not None and index < last]
     first = min(greetings) if greetings else _first_line_of_letter(lines, last)
-    yield stretch_of_lines(lines, first, paragraph_end(lines, last), ForeignKind.LETTER)
+    yield stretch_of_lines(lines, first, last_line_of_paragraph(lines, last), ForeignKind.LETTER)
 
 
 def _last_signature(lines: Sequence[Line], own_names: Collection[str], *, has_greeting: bool) -> int | None:

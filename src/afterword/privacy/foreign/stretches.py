@@ -12,7 +12,7 @@ from afterword.privacy.foreign.documents import find_documents, find_posts_and_s
 from afterword.privacy.foreign.lines import ForeignKind, ForeignStretch, split_lines
 from afterword.privacy.foreign.markup import find_markup
 from afterword.privacy.foreign.messages import find_messages
-from afterword.privacy.foreign.writing_style import Habit, find_style_changes, habit_of
+from afterword.privacy.foreign.writing_style import WritingHabit, find_style_changes, writing_habit_of
 from afterword.privacy.normalisation import PlainText, plain_form, plain_form_with_emphasis
 from afterword.text_caches import text_cache
 
@@ -26,7 +26,7 @@ _SHORTEST_FOREIGN = 8
 
 
 def foreign_stretches(
-    text: str, own_names: Collection[str] = (), habit: Habit | None = None
+    text: str, own_names: Collection[str] = (), habit: WritingHabit | None = None
 ) -> tuple[ForeignStretch, ...]:
     """Return the foreign stretches of a person's turn, in order and without overlap.
 
@@ -38,7 +38,7 @@ def foreign_stretches(
 
 
 @text_cache(512)
-def _find_stretches(text: str, own_names: tuple[str, ...], habit: Habit | None) -> tuple[ForeignStretch, ...]:
+def _find_stretches(text: str, own_names: tuple[str, ...], habit: WritingHabit | None) -> tuple[ForeignStretch, ...]:
     marked, plain = plain_form_with_emphasis(text), plain_form(text)
     marked_lines, lines = split_lines(marked.text), split_lines(plain.text)
     stretches = [
@@ -81,7 +81,7 @@ def foreign_stretches_by_turn(
         if turn.role is not Role.HUMAN or not (is_wanted or len(said) < _MOST_EARLIER_TURNS):
             by_turn.append(())
             continue
-        stretches = foreign_stretches(turn.text, (turn.speaker,), habit_of(tuple(said)) if said else None)
+        stretches = foreign_stretches(turn.text, (turn.speaker,), writing_habit_of(tuple(said)) if said else None)
         by_turn.append(stretches if is_wanted else ())
         own = fill_foreign_stretches(turn.text, stretches).replace(FILLER, "").strip()
         if own and len(said) < _MOST_EARLIER_TURNS:

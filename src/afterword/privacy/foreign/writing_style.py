@@ -35,7 +35,7 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
+class WritingHabit:
     """How a person writes: the style of their earlier turns, and the median number of words in a turn."""
 
     style: Style
@@ -43,14 +43,14 @@ class Habit:
 
 
 @text_cache(16)
-def habit_of(texts: tuple[str, ...]) -> Habit | None:
+def writing_habit_of(texts: tuple[str, ...]) -> WritingHabit | None:
     """Return how the person who wrote these texts writes, or None if the texts are too short to tell."""
     lengths = sorted(len(_WORD.findall(text[:_LONGEST_READ])) for text in texts)
     style = _style(" \n".join(texts)[:_LONGEST_READ])
-    return Habit(style, lengths[len(lengths) // 2]) if style.words >= _FEWEST_OWN_WORDS else None
+    return WritingHabit(style, lengths[len(lengths) // 2]) if style.words >= _FEWEST_OWN_WORDS else None
 
 
-def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) -> Iterator[ForeignStretch]:
+def find_style_changes(text: str, lines: Sequence[Line], habit: WritingHabit | None) -> Iterator[ForeignStretch]:
     """Yield the long paragraphs of a text whose style differs from the usual style of its author.
 
     `habit` is that style. If it is None, the paragraphs are compared with the short paragraphs of the same text.
@@ -62,7 +62,9 @@ def find_style_changes(text: str, lines: Sequence[Line], habit: Habit | None) ->
     ]
     long = [paragraph for paragraph in paragraphs if paragraph[2].words >= _FEWEST_WORDS]
     if habit is None and long:
-        habit = habit_of(tuple(text[start:end] for start, end, style in paragraphs if style.words < _FEWEST_WORDS))
+        habit = writing_habit_of(
+            tuple(text[start:end] for start, end, style in paragraphs if style.words < _FEWEST_WORDS)
+        )
     if habit is None:
         return
     for start, end, style in long:
@@ -89,7 +91,7 @@ def _style(text: str) -> Style:
     )
 
 
-def _differs_from_habit(passage: Style, habit: Habit) -> bool:
+def _differs_from_habit(passage: Style, habit: WritingHabit) -> bool:
     own = habit.style
     if passage.words < _TIMES_LONGER * habit.turn_words:
         return False

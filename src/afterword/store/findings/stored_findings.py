@@ -174,7 +174,7 @@ async def save_finding(
     stored as a repetition, but not if the agent only has it from its own notes (`is_from_notes`). A finding that a
     person has dropped is not stored.
     """
-    statement, topic = store.privacy.mask_fields(FINDING, statement, topic)
+    statement, topic = store.privacy.mask_value_and_others(FINDING, statement, topic)
 
     def work(transaction: Session) -> SavedFinding:
         policy = finding_policy_of(transaction, scope, store.privacy)

@@ -15,7 +15,7 @@ from sqlmodel import Session, col, func, select
 
 from afterword.facts.assertions import PERSON, Assertion, Relation, SpeechAct
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.removals import asks_for_everything, has_matched_statement
+from afterword.facts.removals import asks_to_erase_everything, has_matched_statement
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.facts.words import folded, terms
@@ -62,7 +62,7 @@ class EraseRequest:
     @property
     def is_everything(self) -> bool:
         """Whether it asks to forget everything. Only a person may carry that out."""
-        return asks_for_everything(self.request)
+        return asks_to_erase_everything(self.request)
 
     @property
     def finds_facts(self) -> bool:

@@ -145,8 +145,8 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
         return {}
     before = turns_by_session_pk(erasure.transaction, session.key)
     after = forgotten.blank_in_turns(before)
-    if forgotten.is_whole_forgotten and before and all(turn.text == FORGOTTEN for turn in after):
-        erasure.erase_session(session, forgotten.whole_forgotten_until)
+    if forgotten.is_session_or_scope_forgotten and before and all(turn.text == FORGOTTEN for turn in after):
+        erasure.erase_session(session, forgotten.session_or_scope_forgotten_until)
         return {}
     erasure.blanking_of(session).blank_turns(forgotten, before, after)
     return changed_turns(session.session_id, before, after)

@@ -14,7 +14,7 @@ from weakref import proxy
 
 import numpy
 
-from afterword.facts.dependents import Dependent, changed_groups, dependents, naming_stems
+from afterword.facts.dependents import Dependent, changed_group_numbers, dependents, longest_value_stems
 from afterword.facts.fact import (
     SERVED_STATUSES,
     Fact,
@@ -135,10 +135,10 @@ class FactLists:
             return self.all_facts()  # the index holds the former names, the texts of the facts the present ones
         superseded = self._places_with_status({Status.SUPERSEDED})
         ended = [fact for fact in self._build_facts(superseded) if fact.valid_to is not None]
-        groups, replaced_by = changed_groups(ended), {fact.retired_by for fact in ended}
+        groups, replaced_by = changed_group_numbers(ended), {fact.retired_by for fact in ended}
         is_related = numpy.zeros(self._view.size, dtype=bool)
         is_related[superseded] = True
-        for stem in naming_stems(ended):
+        for stem in longest_value_stems(ended):
             is_related[table.counts(stem)[0]] = True
         for place in self._places_by_saying.tolist():
             stored = self.stored_fact(place)
@@ -170,7 +170,7 @@ class FactLists:
         for place in are_matching.nonzero()[0].tolist():
             stored = self.stored_fact(place)
             may_be = map(self._view.names.current_subject, stored.may_be if self._statuses[place] == pending else ())
-            are_matching[place] = fact_filter.tags <= stored.tags and fact_filter.is_about(
+            are_matching[place] = fact_filter.tags <= stored.tags and fact_filter.accepts_subject(
                 scope, self._subject(stored), may_be
             )
         return are_matching

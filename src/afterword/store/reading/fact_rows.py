@@ -22,7 +22,7 @@ from afterword.facts.local_time import at_offset
 from afterword.facts.safety import is_fact_flagged, must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import TurnPlace
-from afterword.facts.validity.fact_history import FactHistory, deciding_span
+from afterword.facts.validity.fact_history import FactHistory, deciding_period_and_status
 from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
@@ -219,7 +219,7 @@ class StoredFact:
         if self._certainly_holds_at(at):
             return Status.CURRENT
         undone_as = Status(self._details_of_row(self._rows[0])[UNDONE_AS])
-        _, status = deciding_span(self.periods, self.said_at, undone_as, at)
+        _, status = deciding_period_and_status(self.periods, self.said_at, undone_as, at)
         return Status.PENDING if status is Status.CURRENT and self.may_be else status
 
     def _certainly_holds_at(self, at: datetime) -> bool:
@@ -295,7 +295,7 @@ class StoredFact:
         # A flagged fact is served even if its subject is unclear.
         said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
         periods = self.periods
-        _, status = deciding_span(periods, said_at, Status.SUPERSEDED, at)
+        _, status = deciding_period_and_status(periods, said_at, Status.SUPERSEDED, at)
         is_served = is_clear and status is Status.CURRENT
         is_past = is_clear and not is_served and said_at <= at and any(period.start <= at for period in periods)
         return is_served, is_past, min((then for then in self._moments_of_change(periods) if then >= at), default=None)

@@ -141,7 +141,7 @@ def knowledge_of(
         ids_by_subject=statements.ids_by_subject,
         ids_by_session=statements.ids_by_column(_SESSION),
         all_spellings=statements.spellings(),
-        replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
+        possibly_replaced_ids={row[_EARLIER] for row in verdicts if row[_RELATION] == Relation.CHANGES}
         & statements.first.keys(),
         joined_pairs={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],

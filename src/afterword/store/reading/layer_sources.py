@@ -139,7 +139,7 @@ class _LayerInputs:
     @property
     def size(self) -> int:
         """The number of its turns and of cached word weights, plus one for the object itself."""
-        return self.turns.index.turn_count + self.turns.index.cached_words + 1
+        return self.turns.index.turn_count + self.turns.index.cached_word_count + 1
 
 
 @dataclass(slots=True)

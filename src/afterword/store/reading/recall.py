@@ -285,7 +285,7 @@ def _rank_units(
     limit: int | None,
 ) -> Units:
     """Return the facts and turns that match a query, and those of the `former` facts that do, best first."""
-    has_facts_alone = asked.allows_everything and not view.snapshot.table.has_turns
+    has_facts_alone = asked.allows_everything and not view.snapshot.table.has_ever_had_turns
     units: Units = view.index.ranked_units(query, meaning=meaning, most=limit if has_facts_alone else None)
     if not former:
         return units

@@ -174,7 +174,7 @@ async def nearness_to_query(
         _log.warning("recall goes by words alone: %s", error)
         return None, 0
     is_sent = not getattr(embedder, "is_local", False)
-    if not known.known_count or (is_sent and store.privacy.markers.read(query) is not None):
+    if not known.known_count or (is_sent and store.privacy.markers.requested_change(query) is not None):
         return None, known.missing_count
     try:
         [vector] = await embedder.embed([store.privacy.mask_text(query) if is_sent else query])

@@ -18,7 +18,7 @@ from afterword.facts.transcripts import TurnPlace
 from afterword.facts.validity.fact_history import FactHistory, facts_at
 from afterword.recall.bm25 import Array
 from afterword.recall.layers import LineCache
-from afterword.recall.named_values import former_value
+from afterword.recall.named_values import told_former_value
 from afterword.recall.ranking import SearchIndex
 from afterword.recall.vectors import Vectors
 from afterword.store.database.file_marks import FileMark
@@ -101,7 +101,7 @@ class View:
         self, units: Iterable[tuple[int, StoredFact | StoredTurn]], turns: set[TurnPlace]
     ) -> None:
         """Determine whether these facts are served or past, and whether their turns and these `turns` are served."""
-        at, has_turns = self.since, self.snapshot.table.has_turns
+        at, has_turns = self.since, self.snapshot.table.has_ever_had_turns
         for place, unit in units:
             if isinstance(unit, StoredTurn):
                 turns.add(unit.id)
@@ -149,8 +149,8 @@ class View:
     def memory_bytes(self) -> int:
         """The estimated memory of the rows, of what was computed from them, and of the vectors."""
         vectors = sum(vectors.memory_bytes for vectors in list(self.vectors.values()))
-        cached_words = self._index.cached_words if self._index is not None else 0
-        made = len(self._facts) + len(self._shown) + len(self.lines) + cached_words
+        cached_word_count = self._index.cached_word_count if self._index is not None else 0
+        made = len(self._facts) + len(self._shown) + len(self.lines) + cached_word_count
         return self._row_bytes + MADE_BYTES * made + vectors
 
     @cached_property
@@ -212,7 +212,7 @@ class View:
         places = [
             place for name in fact.assertion_ids for place in table.places_superseded_by(name) if self.is_past[place]
         ]
-        return former_value(fact, filter(None, map(self._fact_unless_wrong, map(table.unit_at, places))))
+        return told_former_value(fact, filter(None, map(self._fact_unless_wrong, map(table.unit_at, places))))
 
     def _fact_unless_wrong(self, stored: StoredFact) -> Fact | None:
         # A fact was wrong if one of the people who said it was corrected, even if the others were not.

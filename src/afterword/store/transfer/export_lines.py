@@ -211,14 +211,14 @@ def mask_line(kind: str, line: Line, privacy: Privacy) -> Line:
         return {**line, "columns": _masked_values(line["columns"], privacy, "reason", "remainder")}
     if kind == "run" and line["columns"]["transcript"] is not None:
         transcript = unpack_transcript(line["columns"]["transcript"])
-        masked = pack_transcript(replace(transcript, turns=privacy.mask_turns(transcript.turns)))
+        masked = pack_transcript(replace(transcript, turns=privacy.mask_and_hide_turns(transcript.turns)))
         return {**line, "columns": {**line["columns"], "transcript": masked}}
     return line
 
 
 def _masked_session(line: Line, privacy: Privacy) -> Line:
     turns = [turn_of(TurnRow(**turn)) for turn in line["turns"]]
-    masked = privacy.mask_turns(turns)
+    masked = privacy.mask_and_hide_turns(turns)
     shown = [{**columns, "text": turn.text} for columns, turn in zip(line["turns"], masked, strict=True)]
     state = line["state"]
     if state is not None:
@@ -233,7 +233,7 @@ def _masked_assertion(line: Line, privacy: Privacy) -> Line:
     columns, evidence = line["columns"], line["evidence"]
     texts = [columns[name] or "" for name in _ASSERTION_TEXTS]
     quotes = [cited["quote"] or "" for cited in evidence]
-    masked = privacy.mask_fields(columns["attribute"], *texts, *quotes)
+    masked = privacy.mask_value_and_others(columns["attribute"], *texts, *quotes)
     shown = {name: text or columns[name] for name, text in zip(_ASSERTION_TEXTS, masked, strict=False)}
     # The keys are computed from the texts, since those in the file are not trusted.
     shown |= {"subject_key": folded(shown["subject"]), "attribute_key": folded(shown["attribute"])}
@@ -243,7 +243,7 @@ def _masked_assertion(line: Line, privacy: Privacy) -> Line:
 
 def _masked_finding(row: Line, privacy: Privacy) -> Line:
     quotes = [piece["quote"] for piece in row["evidence"]]
-    statement, topic, agent, source, *masked = privacy.mask_fields(
+    statement, topic, agent, source, *masked = privacy.mask_value_and_others(
         "agent finding", row["statement"], row["topic"], row["agent"], row["source"] or "", *quotes
     )
     evidence = [{**piece, "quote": quote} for piece, quote in zip(row["evidence"], masked, strict=True)]

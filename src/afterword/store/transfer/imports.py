@@ -214,7 +214,7 @@ class _Import:
         before = tuple(turn_of(_as_row({**turn, "session_pk": 0})) for turn in turns)
         after = forgotten.blank_in_turns(before)
         self._changed_turns |= changed_turns(line["session_id"], before, after)
-        is_blanked_here = forgotten.is_whole_forgotten or after != before
+        is_blanked_here = forgotten.is_session_or_scope_forgotten or after != before
         if is_blanked_here and before and all(turn.text == FORGOTTEN for turn in after):
             return None, None
         if state:
@@ -250,7 +250,7 @@ class _Import:
         return key if key == line["key"] else digest(key, line["key"], length=32)
 
     def _is_assertion_forgotten(self, row: Line, evidence: Sequence[Line], forgotten: ForgottenContent) -> bool:
-        if forgotten.is_empty and not self._changed_turns and not has_blanked_words(row["value"]):
+        if forgotten.has_no_tombstones and not self._changed_turns and not has_blanked_words(row["value"]):
             return False
         said = assertion_of(_as_row(row), map(_as_row, evidence), self._scope)
         return forgotten.is_assertion_forgotten(said) or not has_unchanged_quotes(said, self._changed_turns)
