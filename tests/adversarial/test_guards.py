@@ -20,7 +20,7 @@ GUARDS = [
     ("extractors.grounding:_former_name:none", "unit/test_grounding.py"),
     ("extractors.quote_support:accepts:true", "adversarial/test_quotes.py"),
     ("extractors.quote_support:takes_back:true", "adversarial/test_quotes.py"),
-    ("extractors.quote_support:repeated_words:none", "adversarial/test_repeated_words.py"),
+    ("extractors.quote_support:first_repeated_quote:none", "adversarial/test_repeated_words.py"),
     ("extractors.candidates:mask_candidate:argument", "integration/test_privacy.py"),
     ("pipeline.window_reader:limited_reading:argument", "adversarial/test_limits.py"),
     ("pipeline.window_reader:_withhold_forgotten:argument", "contract/test_normal_forms.py"),

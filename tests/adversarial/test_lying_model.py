@@ -205,7 +205,7 @@ async def counting(messages: Sequence[str], lies: Sequence[Candidate]) -> tuple[
     model.lies = list(lies)
     said = [UserMessage(content=message, source="user") for message in messages]
     conversation = LiveConversation.from_messages(said, frozenset({"user"}), Privacy(), NOON)
-    return await conversation.assertions_found_by(model, MIRA)
+    return await conversation.plain_assertions_in_last_turn(model, MIRA)
 
 
 async def test_a_tool_call_counts_only_with_a_plain_statement_of_the_person() -> None:

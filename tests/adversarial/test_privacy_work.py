@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from afterword.extractors.words_named_by_model import NAMED_SECRET, hide_as_stored, hide_in_state
+from afterword.extractors.words_called_private import NAMED_SECRET, hide_as_stored, hide_in_state
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import PhraseSearch, WordsToBlank, blank_spans, letters_and_digits, mentions_phrase
 from afterword.privacy.foreign.stretches import foreign_stretches, foreign_stretches_by_turn

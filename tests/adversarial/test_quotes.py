@@ -313,7 +313,7 @@ def accepts_no_answer(patch: pytest.MonkeyPatch) -> None:
 
 
 def computes_any_date(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(said_words.SaidWords, "has_time", True)
+    patch.setattr(said_words.SaidWords, "has_time_or_number", True)
 
 
 def takes_any_year(patch: pytest.MonkeyPatch) -> None:

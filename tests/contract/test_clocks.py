@@ -12,7 +12,7 @@ from sqlmodel import Session
 from afterword import open as open_afterword
 from afterword.errors import ClockAhead
 from afterword.facts.scopes import Scope
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.pipeline.background.leases import AttemptEnding, Job
 from afterword.pipeline.background.schedule import Schedule
 from afterword.store import entries, jobs, lookup
@@ -24,7 +24,7 @@ MIRA = Scope.user("mira")
 JOB = Job("job", Rhythm(every_s=60.0), lambda: asyncio.sleep(0))
 
 
-class Ahead(Clock):
+class Ahead(JobClock):
     """A clock that is ahead by so much."""
 
     def __init__(self, ahead: timedelta) -> None:

@@ -89,8 +89,8 @@ async def test_workers_do_each_session_once_and_one_at_a_time_within_a_scope(wor
         assert [await fleet.create_queue_tables(store), await fleet.create_queue_tables(store)] == [True, False]
         await record_all(store)
         async with fleet.open_queue(store) as app:
-            assert await fleet.enqueue(app, store) == len(USERS) * SESSIONS_EACH
-            assert await fleet.enqueue(app, store) == 0
+            assert await fleet.enqueue_waiting_sessions(app, store) == len(USERS) * SESSIONS_EACH
+            assert await fleet.enqueue_waiting_sessions(app, store) == 0
             victim = workers.start(30.0, once=False)
             wait_until(lambda: len(workers.notes()) == 2)
             victim.kill()
@@ -117,7 +117,7 @@ async def test_the_queue_holds_keys_and_no_words(workers: Workers) -> None:
         await fleet.create_queue_tables(store)
         await record_all(store)
         async with fleet.open_queue(store) as app:
-            await fleet.enqueue(app, store)
+            await fleet.enqueue_waiting_sessions(app, store)
     kept = str(rows(workers.url, "SELECT args::text, lock, queueing_lock, task_name FROM procrastinate_jobs"))
     assert "session" in kept
     assert not [word for word in (*USERS, "Graz", "s0") if word in kept]
@@ -195,7 +195,7 @@ async def test_a_worker_goes_on_after_the_database_was_away(workers: Workers, po
     async with Store(workers.url) as store:
         await record_all(store)
         async with fleet.open_queue(store) as app:
-            await fleet.enqueue(app, store)
+            await fleet.enqueue_waiting_sessions(app, store)
         wait_until(lambda: len(rows(workers.url, "SELECT 1 FROM runs")) == len(USERS) * SESSIONS_EACH)
     with away(postgres_url, workers.url), running_time() as elapsed_s:
         process.terminate()

@@ -14,7 +14,7 @@ from afterword.errors import NotFound, StateConflict
 from afterword.extractors.errors import EndpointUnavailable
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import AttemptEnding, Job, JobResult, attempt_job
 from afterword.pipeline.background.periodic_jobs import ConsolidationRule, PeriodicJobs
@@ -30,7 +30,7 @@ DUE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-class Still(Clock):
+class Still(JobClock):
     """A clock that shows what the test says; waiting takes no time worth mentioning."""
 
     def __init__(self, at: datetime = DUE) -> None:
@@ -89,7 +89,7 @@ class Recorder:
             await self.work()
 
 
-async def tried(store: Store, work: Recorder, clock: Clock, **more: Any) -> AttemptEnding:
+async def tried(store: Store, work: Recorder, clock: JobClock, **more: Any) -> AttemptEnding:
     job = Job("job", Rhythm(every_s=60.0), work)
     return (await attempt_job(store, job, clock=clock, lease_s=60.0, **more)).ending
 
@@ -146,7 +146,7 @@ async def test_a_cancelled_or_stopped_job_is_free_at_once(store: Store) -> None:
         asked.set()
         await asyncio.sleep(600)
 
-    task = asyncio.ensure_future(tried(store, Recorder(waits), Clock()))
+    task = asyncio.ensure_future(tried(store, Recorder(waits), JobClock()))
     await asked.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -155,8 +155,8 @@ async def test_a_cancelled_or_stopped_job_is_free_at_once(store: Store) -> None:
     async def stops() -> None:
         halt.stop("SIGTERM")
 
-    assert await tried(store, Recorder(stops), Clock(), stop=halt) is AttemptEnding.HANDED_BACK
-    assert await tried(store, Recorder(), Clock()) is AttemptEnding.DONE
+    assert await tried(store, Recorder(stops), JobClock(), stop=halt) is AttemptEnding.HANDED_BACK
+    assert await tried(store, Recorder(), JobClock()) is AttemptEnding.DONE
 
 
 async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
@@ -181,7 +181,7 @@ async def record(store: Store, scope: Scope, name: str, said: str, at: datetime)
         sessions.save_state(transaction, scope, name, component="x", state={"messages": messages}, at=at)
 
 
-def chores(store: Store, clock: Clock, **more: Any) -> PeriodicJobs:
+def chores(store: Store, clock: JobClock, **more: Any) -> PeriodicJobs:
     return PeriodicJobs(store, RulesExtractor(), RulesJudge(), lambda: CostTracker(Budget()), clock=clock, **more)
 
 
@@ -195,18 +195,18 @@ async def kept(store: Store, session_id: str) -> sessions.SavedSession:
 async def test_what_people_ask_to_be_forgotten_is_erased_where_the_settings_say_so(store: Store) -> None:
     clock = Still()
     await record(store, MIRA, "a", "I live in Graz. I am allergic to peanuts.", clock.at)
-    await chores(store, clock).process_pending_sessions()
+    await chores(store, clock).process_waiting_sessions()
     await record(store, MIRA, "b", "Please forget that I live in Graz.", clock.at)
-    await chores(store, clock).process_pending_sessions()
+    await chores(store, clock).process_waiting_sessions()
     with store.reading() as transaction:
         assert forgotten_statements.read_erase_requests_in_force(transaction, MIRA), "it waits for somebody's leave"
-    await chores(store, clock, erases=True).process_pending_sessions()
+    await chores(store, clock, erases=True).process_waiting_sessions()
     with store.reading() as transaction:
         assert forgotten_statements.read_erase_requests_in_force(transaction, MIRA), (
             "it waits for a day, so that somebody can stop it"
         )
     clock.at += timedelta(days=1)
-    await chores(store, clock, erases=True).process_pending_sessions()
+    await chores(store, clock, erases=True).process_waiting_sessions()
     with store.reading() as transaction:
         assert not forgotten_statements.read_erase_requests_in_force(transaction, MIRA)
         assert "Graz" not in str([one.text for one in sessions.read_turns(transaction, MIRA, "a")])
@@ -216,7 +216,7 @@ async def test_the_state_of_a_job_holds_no_words_of_a_session_that_failed(store:
     clock = Still()
     with store.writing() as transaction:
         sessions.save_state(transaction, MIRA, "Gnarlsburg", component="x", state={"nothing": 1}, at=clock.at)
-    job = Job("pending", Rhythm(every_s=60.0), chores(store, clock).process_pending_sessions)
+    job = Job("pending", Rhythm(every_s=60.0), chores(store, clock).process_waiting_sessions)
     report = await attempt_job(store, job, clock=clock, lease_s=60.0)
     assert sum(report.failures.values()) == 1
     with store.reading() as transaction:
@@ -232,7 +232,7 @@ async def test_a_session_that_fails_is_queued_again_with_growing_pauses_and_then
     work = chores(store, clock, retries=RetryPolicy(3, 60.0, 3600.0))
     waits = []
     for _ in range(3):
-        await work.process_pending_sessions()
+        await work.process_waiting_sessions()
         bad = await kept(store, "bad")
         assert "LayoutUnknown" in (bad.failure or "")
         waits.append(bad.next_try_at and (bad.next_try_at - clock.at).total_seconds())
@@ -256,7 +256,7 @@ async def test_a_session_that_is_saved_again_starts_anew(store: Store) -> None:
     clock = Still()
     with store.writing() as transaction:
         sessions.save_state(transaction, MIRA, "one", component="x", state={"nothing": 1}, at=clock.at)
-    await chores(store, clock, retries=RetryPolicy(1)).process_pending_sessions()
+    await chores(store, clock, retries=RetryPolicy(1)).process_waiting_sessions()
     assert await queued_sessions(store) == []
     await record(store, MIRA, "one", "I live in Graz.", clock.at + MINUTE)
     assert [one.session_id for one in await queued_sessions(store, at=clock.at)] == ["one"]
@@ -276,18 +276,18 @@ async def test_a_scope_is_consolidated_when_it_is_quiet_has_enough_new_and_was_n
     for number in range(3):
         await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)
         await record(store, JON, f"j{number}", f"My shoe size is {40 + number}.", clock.at)
-    await work.process_pending_sessions()
+    await work.process_waiting_sessions()
     assert await ripe() == []  # not quiet yet
     clock.at += timedelta(seconds=601)
     await record(store, JON, "waits", "I live in Wels.", DUE)
     assert await ripe() == [MIRA]
     await work.consolidate_due_scopes()
-    await work.process_pending_sessions()
+    await work.process_waiting_sessions()
     assert await ripe() == []
     clock.at += timedelta(days=1)
     assert await ripe() == [JON]  # nothing new was read of the other
     for number in range(3, 5):
         await record(store, MIRA, f"m{number}", f"My shoe size is {40 + number}.", clock.at)
-    await work.process_pending_sessions()
+    await work.process_waiting_sessions()
     clock.at += timedelta(days=1)
     assert await ripe() == [JON]  # two are not enough

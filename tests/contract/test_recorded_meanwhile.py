@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlmodel import Session
 
-from afterword.agents.state_queue import queue_state
+from afterword.agents.state_queue import store_and_queue_state
 from afterword.extractors.agent_findings import FindingsExtraction
 from afterword.extractors.candidates import Citation
 from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor, RulesJudge
-from afterword.extractors.words_named_by_model import NAMED_SECRET
+from afterword.extractors.words_called_private import NAMED_SECRET
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import offset_seconds
 from afterword.facts.scopes import Scope
@@ -50,7 +50,7 @@ def minute(number: int) -> datetime:
 
 
 async def record(store: Store, at: int, *said: str, session_id: str = "chat") -> None:
-    await queue_state(store, LENA, session_id, state(*said), component="AssistantAgent", at=minute(at))
+    await store_and_queue_state(store, LENA, session_id, state(*said), component="AssistantAgent", at=minute(at))
 
 
 class Interrupted(RulesExtractor):
@@ -314,7 +314,7 @@ async def test_findings_of_a_chat_that_is_saved_meanwhile_are_stored(store: Stor
     async def save(at: int, *said: tuple[str, str]) -> None:
         messages = [{"type": "TextMessage", "source": source, "content": text} for source, text in said]
         team = {"type": "TeamState", "agent_states": {"manager": {"message_thread": messages}}}
-        await queue_state(store, LENA, "chat", team, component="Team", at=minute(at))
+        await store_and_queue_state(store, LENA, "chat", team, component="Team", at=minute(at))
 
     class Asked(Researching):
         async def extract_findings(self, window: Window, agents: Sequence[str], *, advice: bool) -> FindingsExtraction:

@@ -14,7 +14,7 @@ from sqlmodel import col, select
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.assertions import OWNER, Assertion, Authority, Evidence, EvidenceKind, Kind, SpeechAct
 from afterword.facts.scopes import Scope
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.pipeline.background.periodic_jobs import EMBEDDING, PeriodicJobs
 from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.errors import BudgetReached
@@ -115,7 +115,7 @@ async def kept(store: Store, key: str | None = None) -> dict[tuple[str, int], in
 
 
 def refresher(store: Store, embedder: Lengths, at: datetime = LATER, **more: Any) -> VectorRefresher:
-    clock = Clock(at, speed=1e-9)
+    clock = JobClock(at, speed=1e-9)
     return VectorRefresher(store, embedder, CostTracker, batch=2, clock=clock, **more)
 
 

@@ -18,10 +18,10 @@ from afterword import ModelClient, ModelExtractor, ModelSettings, Saved, Scope, 
 from afterword.extractors.candidates import Answer, Candidate, Citation
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.testing import Reply, ScriptedEndpoint, facts_reply
-from afterword.extractors.words_named_by_model import (
+from afterword.extractors.words_called_private import (
     MOST_NAMED,
     MOST_OFF_RECORD,
-    WordsNamedByModel,
+    WordsCalledPrivate,
     hide_as_stored,
     hide_in_state,
 )
@@ -345,7 +345,7 @@ def test_secrets_beside_each_other_are_masked_in_other_strings_of_a_state(said: 
 
 def named_in(turns: Sequence[Turn], *secrets: tuple[int, str], off_record: frozenset[int] = frozenset()) -> Any:
     """Return the turns without what a model names in them."""
-    private = WordsNamedByModel(Privacy())
+    private = WordsCalledPrivate(Privacy())
     cited = tuple(Citation(turn=turn, quote=quote) for turn, quote in secrets)
     private.add(Extraction((), secrets=cited, off_record=off_record), turns)
     return private.hide_in_turns(turns)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from afterword.extractors.candidates import Answer
-from afterword.extractors.model.answer_schemas import schema_envelope
+from afterword.extractors.model.answer_schemas import stand_in_class
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import run_batch
@@ -44,8 +44,8 @@ async def test_a_batch_that_is_brief_hands_out_no_turns_but_their_number(tmp_pat
 
 
 def test_the_class_without_fields_has_the_schema_of_the_answer_and_every_caller_its_own_copy() -> None:
-    made = schema_envelope(Answer).model_json_schema()
-    assert made == Answer.model_json_schema() == schema_envelope(Answer).model_json_schema(by_alias=True)
+    made = stand_in_class(Answer).model_json_schema()
+    assert made == Answer.model_json_schema() == stand_in_class(Answer).model_json_schema(by_alias=True)
     made.clear()
-    assert schema_envelope(Answer).model_json_schema() == Answer.model_json_schema()
-    assert schema_envelope(Answer) is schema_envelope(Answer)
+    assert stand_in_class(Answer).model_json_schema() == Answer.model_json_schema()
+    assert stand_in_class(Answer) is stand_in_class(Answer)

@@ -24,7 +24,7 @@ from afterword.extractors.extractor import Extraction, Window
 from afterword.extractors.rules import RulesExtractor, RulesJudge
 from afterword.facts.scopes import Scope
 from afterword.pipeline.background import workers
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import Job
 from afterword.pipeline.background.periodic_jobs import PeriodicJobs
@@ -212,7 +212,7 @@ def schedule(arguments: Arguments) -> None:
     notes, dice = Notes(log), random.Random(name)
 
     async def run() -> None:
-        clock, halt = Clock(datetime.fromisoformat(origin), float(speed)), Halt()
+        clock, halt = JobClock(datetime.fromisoformat(origin), float(speed)), Halt()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, halt.stop, "SIGTERM")
         async with await open_store(url) as store:
             periodic_jobs = PeriodicJobs(store, RulesExtractor(), RulesJudge(), _new_tracker, clock=clock, stop=halt)
@@ -221,7 +221,7 @@ def schedule(arguments: Arguments) -> None:
                 notes.add(name, "begin")
                 try:
                     await asyncio.sleep(dice.uniform(0.4, 1.0) * float(longest_s))
-                    await periodic_jobs.process_pending_sessions()
+                    await periodic_jobs.process_waiting_sessions()
                 finally:
                     notes.add(name, "end")
 

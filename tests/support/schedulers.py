@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from afterword.pipeline.background.due_times import Clock
+from afterword.pipeline.background.due_times import JobClock
 from afterword.store import jobs
 from afterword.store.database.engine import Store
 from nursery import Child
@@ -87,7 +87,7 @@ class Schedulers:
         """Kill one after noting until when the job is leased. It may renew the lease in between, or take it."""
         leases = [job.leased_until for job in await store.read(jobs.read_jobs) if job.leased_until is not None]
         for leased_until in leases:
-            self.leases_ended_at[name] = Clock(self.origin, SPEED).to_real_time(leased_until).timestamp()
+            self.leases_ended_at[name] = JobClock(self.origin, SPEED).to_real_time(leased_until).timestamp()
         await asyncio.to_thread(self.kill, name)
 
     def end(self) -> None:

@@ -13,7 +13,7 @@ from autogen_core.models import UserMessage
 
 from afterword import FactMemory
 from afterword.agents import person_words
-from afterword.agents.placement import enter_conversation
+from afterword.agents.placement import set_conversation_of_task
 from afterword.agents.tools import RememberTool, WithdrawTool
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.rules import RulesExtractor
@@ -34,7 +34,7 @@ class Talk:
     async def says(self, *messages: str) -> None:
         for text in messages:
             await self.context.add_message(UserMessage(content=text, source="user"))
-        enter_conversation(self.scope, self.context)
+        set_conversation_of_task(self.scope, self.context)
 
     async def remembers(self, statement: str, attribute: str, value: str, **more: str) -> str:
         tool = RememberTool(self.memory, extractor=self.extractor)
@@ -67,7 +67,7 @@ async def known_note(talk: Talk) -> str:
     conversation = person_words.LiveConversation.from_messages(
         await talk.context.get_messages(), frozenset({"user"}), Privacy(), datetime.now(UTC)
     )
-    (said,) = await conversation.assertions_found_by(talk.extractor, talk.scope)
+    (said,) = await conversation.plain_assertions_in_last_turn(talk.extractor, talk.scope)
     await talk.remembers(said.statement, said.attribute, said.value)
     assert await talk.served() == [said.statement]
     return said.statement

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from afterword.extractors.rules import RulesJudge
-from afterword.extractors.slot_relation import relation
+from afterword.extractors.slot_relation import relation_by_slot
 from afterword.facts.assertions import Assertion, Authority, Cue, Kind, Relation, SpeechAct
 from afterword.facts.scopes import Scope
 
@@ -57,7 +57,7 @@ GRAZ, LINZ = said(1, "home", "Graz"), said(2, "home", "Linz")
     ],
 )
 def test_slot_and_value_decide(earlier: Assertion, later: Assertion, expected: Relation | None) -> None:
-    decided = relation(earlier, later)
+    decided = relation_by_slot(earlier, later)
     assert (decided[0] if decided else None) is expected
 
 
@@ -90,7 +90,7 @@ def flight(said_on: int, flies_on: int, at_hour: str = "") -> Assertion:
 def test_another_day_or_hour_of_an_event_is_no_repetition(
     earlier: Assertion, later: Assertion, expected: Relation
 ) -> None:
-    assert (relation(earlier, later) or (None,))[0] is expected
+    assert (relation_by_slot(earlier, later) or (None,))[0] is expected
 
 
 async def test_what_the_rules_cannot_tell_gets_no_verdict_and_nothing_costs() -> None:

@@ -9,7 +9,7 @@ from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, UserProxyAge
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from afterword.agents.live_agents import proxy_names
+from afterword.agents.live_agents import user_proxy_names
 from afterword.extractors.readers import read_state
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import find_owners
@@ -19,9 +19,9 @@ def test_the_proxies_of_a_team_are_people() -> None:
     assistant = AssistantAgent("helper", ReplayChatCompletionClient([]))
     inner = RoundRobinGroupChat([UserProxyAgent("anna")])
     team = RoundRobinGroupChat([assistant, UserProxyAgent("customer"), inner])
-    assert list(proxy_names(team)) == ["customer", "anna"]
-    assert list(proxy_names(assistant)) == []
-    assert list(proxy_names(UserProxyAgent("customer"))) == ["customer"]
+    assert list(user_proxy_names(team)) == ["customer", "anna"]
+    assert list(user_proxy_names(assistant)) == []
+    assert list(user_proxy_names(UserProxyAgent("customer"))) == ["customer"]
 
 
 async def test_a_saved_team_says_that_a_member_may_be_a_person() -> None:

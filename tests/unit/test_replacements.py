@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 
-from afterword.extractors.slot_relation import RELATION_VERSION, relation
+from afterword.extractors.slot_relation import RELATION_VERSION, relation_by_slot
 from afterword.facts.assertions import Assertion, Relation, SpeechAct, Verdict
 from afterword.facts.fact import Status
 from afterword.facts.knowledge import Knowledge
@@ -32,7 +32,7 @@ def added(known: Knowledge, new: Assertion) -> tuple[Knowledge, set[str], int]:
     """Return what is known after a statement was judged by the rules, the affected ids, and the number of pairs."""
     combined = known.revised(known.revision + 1, added=[new])
     pairs = required_pairs([new], combined)
-    found = ((earlier, later, relation(earlier, later)) for earlier, later in pairs)
+    found = ((earlier, later, relation_by_slot(earlier, later)) for earlier, later in pairs)
     verdicts = [Verdict(a.id, b.id, related[0], related[1], RELATION_VERSION) for a, b, related in found if related]
     after = combined.revised(combined.revision, added_verdicts=verdicts)
     return after, after.affected_ids(known, [new.id]), len(pairs)

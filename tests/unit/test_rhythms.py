@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, Clock, Rhythm
+from afterword.pipeline.background.due_times import MISFIRE_GRACE_S, JobClock, Rhythm
 from afterword.store.limits import GROWTH, RetryPolicy
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -138,7 +138,7 @@ def test_an_unknown_time_zone_is_refused() -> None:
 
 @given(st.floats(1, 10_000), INSTANTS)
 def test_a_clock_that_runs_ahead_can_be_turned_back(speed: float, at: datetime) -> None:
-    clock = Clock(NOON, speed)
+    clock = JobClock(NOON, speed)
     there_and_back = clock.origin + (clock.to_real_time(at) - clock.origin) * speed
     assert abs(there_and_back - at) < timedelta(seconds=1)
     assert clock.to_real_seconds(speed) == pytest.approx(1)

@@ -27,7 +27,7 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.rules import extractor
 from afterword.extractors.rules.extractor import find_candidates
-from afterword.extractors.slot_relation import relation
+from afterword.extractors.slot_relation import relation_by_slot
 from afterword.facts.assertions import Assertion, Relation, SpeechAct
 from afterword.facts.knowledge import Knowledge
 from afterword.facts.scopes import Scope
@@ -99,7 +99,7 @@ def outcome_of(pair: dict[str, Any]) -> str:
     decided = [
         verdict[0]
         for earlier, later in required_pairs(second, Knowledge.of(1, [*first, *second], []))
-        if earlier in first and later in second and (verdict := relation(earlier, later))
+        if earlier in first and later in second and (verdict := relation_by_slot(earlier, later))
     ]
     return "ends" if RETIRING & set(decided) else "same" if decided else "beside"
 

@@ -13,7 +13,7 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.readers import read_file
 from afterword.extractors.rules.extractor import find_candidates
-from afterword.extractors.slot_relation import relation
+from afterword.extractors.slot_relation import relation_by_slot
 from afterword.facts.assertions import Assertion, Cue, Relation, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn
@@ -150,7 +150,7 @@ def test_what_follows_in_the_same_sentence_is_read() -> None:
     ],
 )
 def test_the_offline_judge_relates_a_take_back_to_what_was_said(before: str, after: str) -> None:
-    decided = relation(asserted(before, "s1"), asserted(after, "s2"))
+    decided = relation_by_slot(asserted(before, "s1"), asserted(after, "s2"))
     assert decided is not None
     assert decided[0] is Relation.RETRACTS
 

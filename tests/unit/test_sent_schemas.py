@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from afterword.extractors.candidates import Answer
-from afterword.extractors.model.answer_schemas import schema_envelope
+from afterword.extractors.model.answer_schemas import stand_in_class
 from afterword.extractors.model.judge import Findings
 from afterword.extractors.model.modes import Probe
 
@@ -32,7 +32,7 @@ SENT = {
     ],
 )
 def test_the_schema_of_an_answer_stays_as_it_was_released(name: str, answer: type[BaseModel]) -> None:
-    sent = json.dumps(schema_envelope(answer).openai_schema)
+    sent = json.dumps(stand_in_class(answer).openai_schema)
     assert hashlib.sha256(sent.encode()).hexdigest()[:16] == SENT[name]
 
 
@@ -43,5 +43,5 @@ def test_the_schema_of_an_extraction_stays_small() -> None:
 
 def test_instructor_walks_through_no_field_of_an_answer() -> None:
     """It would do so eight times for each request, which takes a sixth of the request's processor time."""
-    assert schema_envelope(Answer).model_fields == {}
-    assert type(schema_envelope(Answer).model_validate_json('{"facts": []}')) is Answer
+    assert stand_in_class(Answer).model_fields == {}
+    assert type(stand_in_class(Answer).model_validate_json('{"facts": []}')) is Answer

@@ -22,7 +22,7 @@ from afterword.extractors.extractor import Extraction, Extractor, Usage
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.readers.memory_marks import split_injected_memory
 from afterword.extractors.windows import cut_windows
-from afterword.extractors.words_named_by_model import WordsNamedByModel
+from afterword.extractors.words_called_private import WordsCalledPrivate
 from afterword.facts.assertions import Assertion, Kind, SpeechAct
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis, Transcript, Turn, find_owners, is_generic_name
@@ -218,7 +218,7 @@ class ExtractorAgent(BaseChatAgent):
 
     def _ground(self, extraction: Extraction, transcript: Transcript, owners: tuple[str, ...]) -> Grounding:
         """Ground the candidates in the transcript, both without the words that the extractor called private."""
-        private = WordsNamedByModel(self._privacy)
+        private = WordsCalledPrivate(self._privacy)
         private.add(extraction, transcript.turns)
         shown = replace(transcript, turns=private.hide_in_turns(transcript.turns))
         candidates = map(private.mask_in_candidate, extraction.candidates)

@@ -18,7 +18,7 @@ from autogen_core.models import (
 from pydantic import BaseModel, Field
 
 from afterword.agents.person_words import LiveConversation
-from afterword.agents.placement import current_messages
+from afterword.agents.placement import messages_of_task
 from afterword.agents.tools import MemoryTool, OneLine, text_problem
 from afterword.extractors.agent_findings import OWN_TOOLS
 from afterword.facts.findings import LONGEST_STATEMENT, LONGEST_TOPIC, repeats_note
@@ -50,7 +50,7 @@ class SaveFindingTool(MemoryTool[SaveFindingArguments]):
         if problem := text_problem(texts, _LONGEST, required=texts):
             return f"Not saved: {problem}."
         store, at = await self._memory.opened(), self._memory.now()
-        messages = await current_messages(self._memory.scope)
+        messages = await messages_of_task(self._memory.scope)
         conversation = LiveConversation.from_messages(messages, self._humans, store.privacy, at)
         if objection := conversation.reason_not_to_store(*texts.values()):
             return f"Not saved: {objection}."

@@ -15,7 +15,7 @@ USER_PROXY = "UserProxyAgent"
 """The name of AutoGen's class of agents through which people speak. Comparing names avoids an import of the class."""
 
 
-def proxy_names(agent_or_team: object) -> Iterator[str]:
+def user_proxy_names(agent_or_team: object) -> Iterator[str]:
     """Yield the names of the user proxy agents in an agent or team. People speak through these."""
     for agent in agents_in(agent_or_team):
         if any(kind.__name__ == USER_PROXY for kind in type(agent).__mro__):

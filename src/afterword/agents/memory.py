@@ -19,12 +19,12 @@ from afterword.agents.memory_content import (
     FactQueryResult,
     RecallOutcome,
     RecallResult,
+    as_recall_result,
     content_of_fact,
     contents_of_result,
     entry_of_content,
     merge_results,
     parse_instant,
-    search_result,
     text_of_content,
 )
 from afterword.agents.memory_settings import (
@@ -42,10 +42,10 @@ from afterword.agents.memory_settings import (
     utc_now,
 )
 from afterword.agents.placement import (
-    enter_conversation,
-    place_block,
     recall_queries,
     remove_stale_blocks,
+    replace_block,
+    set_conversation_of_task,
     user_texts,
 )
 from afterword.agents.shared_recall import recall_of_scopes
@@ -123,9 +123,9 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
 
         If the store fails, no error is raised, and the context keeps its old block.
         """
-        enter_conversation(self._scope, model_context)
+        set_conversation_of_task(self._scope, model_context)
         with telemetry.stage(telemetry.Stage.UPDATE_CONTEXT, scope=self._scope):
-            shown = await self._guard.attempt(self._place_blocks(model_context))
+            shown = await self._guard.attempt(self._replace_blocks(model_context))
             telemetry.note(facts=len(shown or ()))
         return UpdateContextResult(memories=MemoryQueryResult(results=[content_of_fact(fact) for fact in shown or ()]))
 
@@ -335,7 +335,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
                 explain=explain,
                 embedder=self._embedder,
             )
-            results.append(search_result(query, ranked))
+            results.append(as_recall_result(query, ranked))
         return merge_results(results, limit)
 
     async def instructions(self, query: str, heard: Collection[str] = (), timeout_s: float | None = None) -> str:
@@ -361,7 +361,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         self._start_vector_refresh([scope for scope, recalled in recalls if recalled.without_vector])
         return [(recalled, recalled.layers or Layers(scope_label(scope))) for scope, recalled in recalls]
 
-    async def _place_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
+    async def _replace_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
         await remove_stale_blocks(model_context, self, [scope_label(scope) for scope in self._scopes])
         messages = await model_context.get_messages()
@@ -371,11 +371,13 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         recalls = await self._recall_layers(query, user_texts(messages), second_query=second_query)
         for recalled, layers in recalls:
             mark, next_mark = opening_tag(layers.label), question_tag(layers.label)
-            is_shown = await place_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
+            is_shown = await replace_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
             # The first part that is told has the preface.
             text = (layers if is_shown else replace(layers, stable_entries=[], missing_fact_count=0)).question_text
             marks.append(mark)
-            is_shown &= await place_block(model_context, text, mark=next_mark, other_marks=marks, before_question=True)
+            is_shown &= await replace_block(
+                model_context, text, mark=next_mark, other_marks=marks, before_question=True
+            )
             marks.append(next_mark)
             if is_shown:
                 shown += [*recalled.facts, *(former.fact for former in recalled.former)]

@@ -84,12 +84,12 @@ class FactQueryResult(MemoryQueryResult):
 UNAVAILABLE = RecallResult(RecallOutcome.UNAVAILABLE)
 
 
-def search_result(query: str, ranked: Recall) -> RecallResult:
+def as_recall_result(query: str, ranked: Recall) -> RecallResult:
     """Return the result of a search in one scope as a `RecallResult`, with the matched words of each fact."""
     scored = zip(ranked.facts, ranked.scores, ranked.score_components or [None] * len(ranked.facts), strict=True)
     matches = [FactMatch(fact, score, matched_words(query, fact), parts) for fact, score, parts in scored]
     turns = list(zip(ranked.turns, ranked.turn_scores, strict=True))
-    return recall_result(matches, ranked.stored, [each.fact for each in ranked.former], turns, ranked.findings)
+    return _result_with_outcome(matches, ranked.stored, [each.fact for each in ranked.former], turns, ranked.findings)
 
 
 def merge_results(results: Sequence[RecallResult], limit: int | None) -> RecallResult:
@@ -99,10 +99,10 @@ def merge_results(results: Sequence[RecallResult], limit: int | None) -> RecallR
     former = [fact for result in results for fact in result.former]
     findings = sorted((each for result in results for each in result.findings), key=lambda scored: -scored[1])
     stored = sum(result.stored for result in results)
-    return recall_result(matches[:limit], stored, former[:limit], turns[:limit], findings[:limit])
+    return _result_with_outcome(matches[:limit], stored, former[:limit], turns[:limit], findings[:limit])
 
 
-def recall_result(
+def _result_with_outcome(
     matches: Sequence[FactMatch],
     stored: int,
     former: Sequence[Fact] = (),

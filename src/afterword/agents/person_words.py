@@ -17,7 +17,7 @@ from afterword.extractors.extractor import Extractor, Window
 from afterword.extractors.grounding import ground
 from afterword.extractors.plain_statements import rests_on_plain_statement
 from afterword.extractors.readers.memory_marks import split_injected_memory
-from afterword.extractors.words_named_by_model import WordsNamedByModel
+from afterword.extractors.words_called_private import WordsCalledPrivate
 from afterword.facts.assertions import Assertion
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript, Turn, find_owners
@@ -74,7 +74,7 @@ class LiveConversation:
         is_hidden = hide_off_record([*self._unmasked_turns, noted], self._privacy.markers)[-1].text != noted.text
         return "it was said off the record" if is_hidden else None
 
-    async def assertions_found_by(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
+    async def plain_assertions_in_last_turn(self, extractor: Extractor | None, scope: Scope) -> tuple[Assertion, ...]:
         """Return the assertions that an extractor finds in the person's last message, after the usual checks.
 
         Only plain statements count here. What a question, a denial, a supposition or a report may mean is left to the
@@ -89,7 +89,7 @@ class LiveConversation:
         window = Window(1, (last,), before, owners, humans)
         extraction = await extractor.extract(window)
         transcript = Transcript((*before, last), LIVE, humans=humans)
-        private = WordsNamedByModel(self._privacy)
+        private = WordsCalledPrivate(self._privacy)
         private.add(extraction, transcript.turns)
         transcript = replace(transcript, turns=private.hide_in_turns(transcript.turns))
         candidates = [private.mask_in_candidate(candidate) for candidate in extraction.candidates]

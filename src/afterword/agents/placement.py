@@ -47,12 +47,12 @@ _TEAM_REQUEST = re.compile(
 """How the orchestrator of a `MagenticOneGroupChat` passes a person's words on to the team."""
 
 
-def enter_conversation(scope: Scope, context: ChatCompletionContext) -> None:
+def set_conversation_of_task(scope: Scope, context: ChatCompletionContext) -> None:
     """Record that the running task belongs to this conversation, for the memory of this scope."""
     _conversations.set({**_conversations.get(), scope: context})
 
 
-async def place_block(
+async def replace_block(
     context: ChatCompletionContext,
     text: str,
     *,
@@ -110,7 +110,7 @@ async def remove_stale_blocks(context: ChatCompletionContext, memory: object, la
         )
 
 
-async def current_messages(scope: Scope) -> list[LLMMessage]:
+async def messages_of_task(scope: Scope) -> list[LLMMessage]:
     """Return the messages of the running task's conversation; none if no memory of the scope was queried in the task.
 
     Messages that the context hides from the model are included, if the context gives access to them. Its initial

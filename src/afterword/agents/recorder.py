@@ -13,8 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from sqlmodel import Session
 
 from afterword import telemetry
-from afterword.agents.held_messages import HeldMessages, SessionName, open_session
-from afterword.agents.live_agents import proxy_names, with_marked_examples
+from afterword.agents.live_agents import user_proxy_names, with_marked_examples
 from afterword.agents.memory_settings import (
     SessionProcessor,
     StoreReference,
@@ -22,8 +21,9 @@ from afterword.agents.memory_settings import (
     named_scope,
     opened_store,
 )
+from afterword.agents.message_origins import MessagesInState, SessionName, session_in_progress
 from afterword.agents.saved_blocks import without_blocks
-from afterword.agents.state_queue import QueuedTurns, queue_state
+from afterword.agents.state_queue import QueuedTurns, store_and_queue_state
 from afterword.errors import NotFound, StateConflict, StoreError
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
@@ -95,7 +95,7 @@ async def record_session(
     recording = _Recording(agent_or_team, owner, session_id, store, tuple(humans), processor, clock, is_kept)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
-    with open_session(agent_or_team, (owner, session_id)):
+    with session_in_progress(agent_or_team, (owner, session_id)):
         async with recording:
             yield agent_or_team
 
@@ -131,7 +131,7 @@ async def resume(
             f"session {session_id!r} does not fit this {component} ({type(error).__name__}); "
             "build it with the same participants as when it was saved"
         ) from error
-    HeldMessages(agent_or_team, await agent_or_team.save_state()).record_loaded_messages((owner, session_id))
+    MessagesInState(agent_or_team, await agent_or_team.save_state()).assign_loaded_messages((owner, session_id))
     return True
 
 
@@ -195,18 +195,18 @@ class _Recording:
         name = self.scope, self.session_id
         with telemetry.stage(telemetry.Stage.RECORD, scope=self.scope, session_id=self.session_id):
             component, state = _component_name(self.recorded), await self.recorded.save_state()
-            held = HeldMessages(self.recorded, state)
-            humans = tuple(dict.fromkeys((*self.humans, *proxy_names(self.recorded))))
+            messages = MessagesInState(self.recorded, state)
+            humans = tuple(dict.fromkeys((*self.humans, *user_proxy_names(self.recorded))))
             async with opened_store(self.store) as store:
                 at = self.clock() if self.clock else None
-                save = partial(queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
+                save = partial(store_and_queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
                 state = with_marked_examples(state, self.recorded, store.privacy)
-                if held.has_messages_of_other_sessions({name}):
-                    state = held.without_other_sessions(
+                if messages.has_messages_of_other_sessions({name}):
+                    state = messages.state_without_other_sessions(
                         state, await store.read(lambda transaction: _session_names(transaction, *name))
                     )
                 queued = await save(store, self.scope, self.session_id, state)
-            held.record_new_messages(name)
+            messages.assign_new_messages(name)
             if queued is not None:
                 self._log_warnings(component, queued)
 

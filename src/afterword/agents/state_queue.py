@@ -47,7 +47,7 @@ class QueuedTurns:
         return bool(said and said_before) and said.isdisjoint(said_before)
 
 
-async def queue_state(
+async def store_and_queue_state(
     store: Store,
     scope: Scope,
     session_id: str,
@@ -121,7 +121,7 @@ class _StateQueuing:
         self, forgotten: ForgottenContent, reading: TurnsToRecognise
     ) -> tuple[Mapping[str, Any], Transcript, RecognisedTurns]:
         """Return the state and its transcript without forgotten and private words, and which turns were seen before."""
-        from afterword.extractors.words_named_by_model import hide_after_lost_turns
+        from afterword.extractors.words_called_private import hide_after_lost_turns
 
         recognised = forgotten.recognise_seen_turns(reading)
         timed = forgotten.blank_in_transcript(reading, recognised)
@@ -159,7 +159,7 @@ def _mask_again(
 
     `known` are the indexes of the turns that are known to be off the record, None if that was not recorded.
     """
-    from afterword.extractors.words_named_by_model import hide_as_stored, hide_in_state
+    from afterword.extractors.words_called_private import hide_as_stored, hide_in_state
 
     turns = hide_as_stored(timed.turns, before, privacy.markers, known)
     if turns == timed.turns:

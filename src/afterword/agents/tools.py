@@ -21,11 +21,11 @@ from pydantic import AfterValidator, BaseModel, Field
 from afterword.agents.memory import FactMemory
 from afterword.agents.memory_content import RecallOutcome, RecallResult
 from afterword.agents.person_words import LiveConversation
-from afterword.agents.placement import current_messages
+from afterword.agents.placement import messages_of_task
 from afterword.errors import StoreError
 from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
 from afterword.extractors.extractor import Extractor
-from afterword.extractors.slot_relation import relation
+from afterword.extractors.slot_relation import relation_by_slot
 from afterword.facts.assertions import OWNER, Assertion, EvidenceKind, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
@@ -141,7 +141,7 @@ class MemoryTool(BaseTool[ArgsT, ToolAnswer], Component[MemoryToolConfig]):
         return cls(memory, humans=config.humans)
 
     async def _conversation(self, store: Store) -> LiveConversation:
-        messages = await current_messages(self._memory.scope)
+        messages = await messages_of_task(self._memory.scope)
         return LiveConversation.from_messages(messages, self._humans, store.privacy, self._memory.now())
 
     def _subject(self, last_turn_of_person: Turn | None) -> str:
@@ -178,7 +178,7 @@ class RememberTool(MemoryTool[RememberArguments]):
             entry = _entry_of_assertion(said)  # the person's words, and not those of the agent
         quote = _person_quote(said) if said else None
         outcome = await agent_requests.request_statement(
-            store, self._memory.scope, entry, quote=quote, relate=relation, at=at
+            store, self._memory.scope, entry, quote=quote, relate=relation_by_slot, at=at
         )
         return _answer_text(
             outcome, f"Remembered: {safe_line(said.statement) if said else ''}", _noted_text(args.statement)
@@ -198,7 +198,7 @@ class RememberTool(MemoryTool[RememberArguments]):
     ) -> Assertion | None:
         """Return an assertion in the person's last message that has the same value or the same sentence."""
         claims = {Claim.of(entry.subject, entry.attribute, args.value), Claim.of(entry.subject, "", args.statement)}
-        assertions = await conversation.assertions_found_by(self._extractor, self._memory.scope)
+        assertions = await conversation.plain_assertions_in_last_turn(self._extractor, self._memory.scope)
         return next((said for said in assertions if claims & Claim.all_in(said) and not said.limited_to), None)
 
 
@@ -281,7 +281,7 @@ class WithdrawTool(MemoryTool[WithdrawArguments]):
         store = await self._memory.opened()
         conversation = await self._conversation(store)
         claim = Claim.of(fact.subject, fact.attribute, fact.value, is_withdrawal=True)
-        own_words = await conversation.assertions_found_by(self._extractor, self._memory.scope)
+        own_words = await conversation.plain_assertions_in_last_turn(self._extractor, self._memory.scope)
         own = (said for said in own_words if Claim.in_assertion(said) == claim)
         said = next((said for said in own if folded(said.limited_to or "") == folded(fact.limited_to or "")), None)
         outcome = await agent_requests.request_withdrawal(

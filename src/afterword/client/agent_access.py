@@ -23,7 +23,7 @@ from afterword.client.results import ContextBlock, FactOrigin, FactPage, SearchH
 from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import ArgumentInvalid, NotFound
 from afterword.extractors.candidate_texts import LONGEST_BY_FIELD
-from afterword.extractors.slot_relation import relation
+from afterword.extractors.slot_relation import relation_by_slot
 from afterword.facts.assertions import OWNER, Assertion, Kind
 from afterword.facts.fact import Fact
 from afterword.facts.findings import AgentFinding
@@ -268,7 +268,7 @@ class AgentAccess(TypeCheckedMethods):
             checked_text("value", value, may_be_empty=True) or None,
             tags=checked_new_tags(tags),
         )
-        return await self._call(agent_requests.request_statement, entry, quote=None, relate=relation)
+        return await self._call(agent_requests.request_statement, entry, quote=None, relate=relation_by_slot)
 
     def _subject(self, about: str) -> str:
         """Return the subject of a fact about this person or thing: `OWNER` if the owner of the memory is meant."""

@@ -116,7 +116,7 @@ async def session_enqueuer(store: Store) -> AsyncIterator[Callable[[], Awaitable
     from afterword.pipeline.background import workers
 
     async with workers.open_queue(store) as app:
-        yield partial(workers.enqueue, app, store)
+        yield partial(workers.enqueue_waiting_sessions, app, store)
 
 
 async def migrate(resources: Resources) -> tuple[str | None, str]:

@@ -31,7 +31,7 @@ from afterword.pipeline.batch import (
     sessions_to_process,
 )
 from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope, erase_and_compare
+from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope, erase_requested_and_compare
 from afterword.pipeline.estimate import Estimate, estimate
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -207,7 +207,7 @@ class _Processing:
         if privacy.erases_without_approval:
             scopes = [result.scope for result in results]
             judge, wait = self.configured.judge, privacy.erase_wait
-            await erase_and_compare(self.store, scopes, judge=judge, at=resources.now(), wait=wait)
+            await erase_requested_and_compare(self.store, scopes, judge=judge, at=resources.now(), wait=wait)
         stored = [result.scope for result in results if isinstance(result, SessionOutcome)]
         await resources.refresh_vectors(stored, self.tracker, self.options.stop)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from sqlmodel import Session
 
 from afterword.agents.recorder import Recordable, record_session, resume
-from afterword.agents.state_queue import queue_state
+from afterword.agents.state_queue import store_and_queue_state
 from afterword.client.agent_access import AgentAccess
 from afterword.client.arguments import EVERY_STATUS, Instant, Source, check_not_future
 from afterword.client.forgetting import ForgetTarget, forget, forget_older_than_allowed
@@ -118,7 +118,7 @@ class ScopeMemory(ScopeChanges):
         check_depth(state)
         if not session_id.strip():
             raise StateConflict("the session id is empty; give each conversation an id of its own")
-        await queue_state(
+        await store_and_queue_state(
             await self._resources.store(),
             self.scope,
             session_id,

@@ -19,11 +19,11 @@ from afterword.extractors.quote_search import find_quote
 from afterword.extractors.quote_support import (
     QuotedWords,
     Support,
+    first_repeated_quote,
     quote_cut_from_denial,
-    repeated_words,
     stands_in_own_words,
     statement_support,
-    unsaid_parts,
+    unsupported_names_and_numbers,
     withdrawal_support,
 )
 from afterword.extractors.rejection_reasons import RejectedError, RejectionReason
@@ -228,7 +228,7 @@ def _check_texts(
     """Reject texts that the quotes do not support, that are copied from a memory or an agent, or that are commands."""
     subject, _, value, statement, limited_to, outcome = texts
     _check_harmless(evidence, session, subject, value, statement, limited_to, outcome)
-    if subject == OWNER and (repeated := repeated_words(evidence, session.turns)):
+    if subject == OWNER and (repeated := first_repeated_quote(evidence, session.turns)):
         raise RejectedError(RejectionReason.PASTED, repeated)
     quoted = session.conversation.quoted_words(evidence, _acceptance_turn(candidate, evidence, session))
     _check_subject(subject, statement, session.turns[evidence[-1].turn or 0].speaker, quoted)
@@ -297,7 +297,7 @@ def _check_support(act: SpeechAct, quoted: QuotedWords, value: str, statement: s
     else:
         support = withdrawal_support(value, statement, quoted)
     if support is Support.UNSAID:
-        unsaid = ", ".join(unsaid_parts(value, statement, details, quoted))
+        unsaid = ", ".join(unsupported_names_and_numbers(value, statement, details, quoted))
         raise RejectedError(RejectionReason.UNSUPPORTED, f"{unsaid} in the statement or value" if unsaid else value)
     if support is Support.NOT_ACCEPTED:
         is_named = bool(quoted.acceptance) or act is not SpeechAct.STATE

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.quote_support import denies, doubts, speaks_of_speaker, tells_of_denial
+from afterword.extractors.quote_support import (
+    has_doubt_or_condition,
+    has_word_of_denial,
+    speaks_of_speaker,
+    tells_of_denial_or_dislike,
+)
 from afterword.extractors.said_words import plain_text, sentence_around
 from afterword.facts.assertions import OWNER, Assertion, SpeechAct
 from afterword.facts.removals import says_that_something_ends
@@ -51,12 +56,12 @@ def rests_on_plain_statement(assertion: Assertion, turn: Turn) -> bool:
 
 
 def _is_plain(sentence: str, assertion: Assertion) -> bool:
-    if "?" in sentence or doubts(sentence) or _UNREAL.search(sentence) or _REPORTED.search(sentence):
+    if "?" in sentence or has_doubt_or_condition(sentence) or _UNREAL.search(sentence) or _REPORTED.search(sentence):
         return False
     if assertion.subject == OWNER and (not speaks_of_speaker(sentence) or _is_of_somebody_else(sentence)):
         return False
-    ends = denies(sentence) or says_that_something_ends(sentence)
-    return ends == (assertion.act is not SpeechAct.STATE) or tells_of_denial(assertion.statement)
+    ends = has_word_of_denial(sentence) or says_that_something_ends(sentence)
+    return ends == (assertion.act is not SpeechAct.STATE) or tells_of_denial_or_dislike(assertion.statement)
 
 
 def _is_of_somebody_else(sentence: str) -> bool:

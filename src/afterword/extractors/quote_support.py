@@ -127,17 +127,17 @@ def takes_back(sentence: str) -> bool:
     return bool(_TAKEN_BACK.search(plain) or _REFUSED.search(plain) or accepts(sentence))
 
 
-def denies(sentence: str) -> bool:
+def has_word_of_denial(sentence: str) -> bool:
     """Return whether a sentence contains a word of denial."""
     return _NEGATED.search(sentence) is not None
 
 
-def doubts(sentence: str) -> bool:
+def has_doubt_or_condition(sentence: str) -> bool:
     """Return whether a sentence contains a word of doubt or a condition."""
     return _DOUBTED.search(sentence) is not None
 
 
-def tells_of_denial(statement: str) -> bool:
+def tells_of_denial_or_dislike(statement: str) -> bool:
     """Return whether a statement denies something itself, or tells of a dislike or an allergy."""
     return _TELLS_OF_DENIAL.search(plain_text(statement)) is not None
 
@@ -222,7 +222,11 @@ def statement_support(value: str, statement: str, details: str, quoted: QuotedWo
         if not quoted.is_accepted:
             return Support.NOT_ACCEPTED
     is_complete = _are_details_said(details, quoted.everybody_words)
-    return Support.FULL if is_complete and not unsaid_parts(value, statement, details, quoted) else Support.UNSAID
+    return (
+        Support.FULL
+        if is_complete and not unsupported_names_and_numbers(value, statement, details, quoted)
+        else Support.UNSAID
+    )
 
 
 def _is_said_by_person(value: str, statement: str, quoted: QuotedWords) -> bool:
@@ -251,7 +255,7 @@ def _support_without_content_words(value: str, sentences: str, quoted: QuotedWor
     return Support.FULL if is_complete else Support.UNSAID
 
 
-def unsaid_parts(value: str, statement: str, details: str, quoted: QuotedWords) -> list[str]:
+def unsupported_names_and_numbers(value: str, statement: str, details: str, quoted: QuotedWords) -> list[str]:
     """Return the names and numbers of a candidate that are not supported by what was said."""
     person, everybody = quoted.person_sentences, quoted.everybody_words
     may_answer = bool(quoted.acceptance) or "?" in quoted.agent_sentences.text
@@ -286,7 +290,7 @@ def withdrawal_support(value: str, statement: str, quoted: QuotedWords) -> Suppo
     return Support.FULL if takes_back(quoted.last_sentence) else Support.NOT_ACCEPTED
 
 
-def repeated_words(evidence: Iterable[Evidence], turns: Mapping[int, Turn]) -> str | None:
+def first_repeated_quote(evidence: Iterable[Evidence], turns: Mapping[int, Turn]) -> str | None:
     """Return the first quote of a person that only repeats what an agent or a memory said, or None."""
     quotes = ((cited.quote, turns[cited.turn or 0]) for cited in evidence)
     return next((quote for quote, turn in quotes if turn.role is Role.HUMAN and _is_repeated(quote, turn, turns)), None)

@@ -153,7 +153,7 @@ class SaidWords:
         return frozenset(word for word in words_as_written(plain_text(self.text)) if word[0].isupper())
 
     @cached_property
-    def has_time(self) -> bool:
+    def has_time_or_number(self) -> bool:
         """Whether the sentences hold a word of time or a number, from which a date can be computed."""
         return bool(_TIME_WORDS.search(self._plain)) or any(number.isdigit() for number in self.numbers)
 
@@ -182,7 +182,7 @@ def said_share(value: str, said: SaidWords, nearby: SaidWords | None = None) -> 
 
     def said_in(source: SaidWords) -> int:
         # Look for words of time only if there are dates. The search takes longer than all other comparisons.
-        computed = len(dates) if dates and source.has_time else 0
+        computed = len(dates) if dates and source.has_time_or_number else 0
         return sum(map(source.contains_form_of, words)) + sum(map(source.numbers.__contains__, numbers)) + computed
 
     said_exactly = said_in(said)

@@ -41,7 +41,7 @@ SHORTEST_NAMED = 4
 """The fewest characters by which a withdrawal finds a value in a sentence. Shorter ones occur in too many."""
 
 
-def relation(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+def relation_by_slot(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     """Return how the later assertion relates to the earlier one, and the reason, or None if this cannot be decided."""
     if earlier.act is not SpeechAct.STATE or folded(earlier.subject) != folded(later.subject):
         return None

@@ -145,7 +145,7 @@ def _merged_turns(earlier_turns: Sequence[Turn], new_turns: Sequence[Turn], *, k
     old_inserts = _inserted_turns_after(earlier_turns, said)
     new_inserts = deque(_unknown_turns(new_turns, said.union(map(_speaker_and_text, earlier_turns))))
     turns = old_inserts[0]
-    for is_equal, start, end, new_start, new_end in compare_turns(old, new):
+    for is_equal, start, end, new_start, new_end in diff_turns(old, new):
         for place, earlier in enumerate(old[start:end]):
             later = new[new_start + place] if is_equal else earlier
             turns.append(_with_time_of(earlier, later) if keeps_times and earlier.said_at else later)
@@ -195,7 +195,7 @@ def _merged_basis(turns: Sequence[Turn], basis: TimeBasis | None, new: TimeBasis
     return min(known, key=MOST_EXACT_FIRST.index, default=new)
 
 
-def compare_turns(earlier_turns: Sequence[Turn], later_turns: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
+def diff_turns(earlier_turns: Sequence[Turn], later_turns: Sequence[Turn]) -> list[tuple[bool, int, int, int, int]]:
     """Compare two readings of a session turn by turn, and return their runs as `diff_runs` does.
 
     Mostly the later reading goes on from the last turns of the earlier one. That is preferred to a match of as many

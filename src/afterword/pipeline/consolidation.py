@@ -28,7 +28,7 @@ from afterword.facts.validity.timeline import erased_ids, timeline
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import Changes, compare_facts, required_pairs
-from afterword.pipeline.run_storage import retry_if_overtaken, store_run
+from afterword.pipeline.run_storage import retry_if_overtaken, store_and_apply_run
 from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
@@ -128,7 +128,7 @@ class _Consolidation:
             completion_tokens=usage.completion_tokens,
             counts={**proposal.counts, "unjudged": unjudged, **changes.unnamed.counts_if_waiting()},
         )
-        run_id = await store_run(self.store, proposal, self.account, is_held=is_held)
+        run_id = await store_and_apply_run(self.store, proposal, self.account, is_held=is_held)
         return ConsolidationResult(self.scope, run_id, is_held, len(verdicts), unjudged, usage, changes)
 
     def _read_pairs_to_judge(self, transaction: Session) -> tuple[Knowledge, scope_rows.ApprovalPolicy, PairsToJudge]:
@@ -198,7 +198,7 @@ async def compare_after_erasure(store: Store, scopes: Iterable[Scope], judge: Ju
             _log.warning("the statements of %s could not be compared again (%s)", mark, type(error).__name__)
 
 
-async def erase_and_compare(
+async def erase_requested_and_compare(
     store: Store, scopes: Iterable[Scope], *, judge: Judge, at: datetime, wait: timedelta = ERASE_WAIT
 ) -> Counter[str]:
     """Erase what people in these scopes asked to forget, once it has been hidden for as long as `wait`.
@@ -210,7 +210,7 @@ async def erase_and_compare(
     )
 
 
-async def retain_and_compare(
+async def apply_retention_and_compare(
     store: Store, scopes: Iterable[Scope], retention: Retention, *, judge: Judge, at: datetime
 ) -> Counter[str]:
     """Forget in these scopes what is older than the retention allows. Returns the numbers of deleted rows by table."""

@@ -17,15 +17,15 @@ from afterword.extractors.extractor import Window
 from afterword.extractors.readers import read_file, read_state
 from afterword.extractors.transcript_assembly import (
     MOST_AHEAD,
-    compare_turns,
     date_turns,
+    diff_turns,
     localise_turns,
     merge_earlier_turns,
     no_earlier_than_clock,
     without_future_times,
 )
 from afterword.extractors.windows import cut_windows, window_key
-from afterword.extractors.words_named_by_model import WordsNamedByModel, hide_after_lost_turns, hide_as_stored
+from afterword.extractors.words_called_private import WordsCalledPrivate, hide_after_lost_turns, hide_as_stored
 from afterword.facts.assertions import Assertion
 from afterword.facts.findings import FindingPolicy
 from afterword.facts.local_time import at_speaker_offset
@@ -121,8 +121,8 @@ async def prepare_session(store: Store, saved: Saved, version: str, *, now: date
     return prepared
 
 
-def without_words_named_by_model(
-    prepared: PreparedSession, private: WordsNamedByModel, version: str
+def without_words_called_private(
+    prepared: PreparedSession, private: WordsCalledPrivate, version: str
 ) -> PreparedSession:
     """Return the session with everything masked that a model called private; the same object if nothing was."""
     turns = private.hide_in_turns(prepared.transcript.turns)
@@ -140,7 +140,7 @@ def without_words_named_by_model(
 def _indexes_in_state(prepared: PreparedSession, indexes: Collection[int]) -> set[int]:
     """Return where these turns of the transcript, given by their indexes, stand in the state that was read."""
     found: set[int] = set()
-    for is_equal, start, end, new_start, _ in compare_turns(prepared.transcript.turns, prepared.reading.fresh.turns):
+    for is_equal, start, end, new_start, _ in diff_turns(prepared.transcript.turns, prepared.reading.fresh.turns):
         found.update(new_start + index - start for index in indexes if is_equal and start <= index < end)
     return found
 
@@ -154,7 +154,7 @@ def _cut_into_windows(prepared: PreparedSession, version: str) -> PreparedSessio
     return replace(prepared, windows=windows, keys=tuple(window_key(window, version) for window in windows))
 
 
-def with_current_revision(
+def with_revision_if_unchanged(
     saved: Saved, prepared: PreparedSession, transaction: Session, *, may_have_grown: bool = False
 ) -> PreparedSession:
     """Return the prepared session with the current revision of the scope.
@@ -188,7 +188,7 @@ def with_later_turns(
     read, unmasked = prepared.transcript, privacy.mask_and_hide_turns(turns)
     later = sessions.transcript_of_session(hide_as_stored(unmasked, read.turns, privacy.markers), row)
     joined = merge_earlier_turns(read.turns, read.time_basis, later, assumed=read.assumed)
-    are_last = begins_with(turns, prepared.stored.turns) and begins_with(joined.turns, read.turns)
+    are_last = turns_begin_with(turns, prepared.stored.turns) and turns_begin_with(joined.turns, read.turns)
     if prepared.stored.row is None or not are_last:
         raise ScopeMoved(f"turns were stored within those of session {saved.session_id!r} of {saved.scope} meanwhile")
     masked_texts = {**_changed_texts(unmasked, later.turns), **prepared.masked_texts}
@@ -196,12 +196,12 @@ def with_later_turns(
     return replace(prepared, transcript=transcript, masked_texts=masked_texts)
 
 
-def begins_with(turns: Sequence[Turn], first: Sequence[Turn]) -> bool:
+def turns_begin_with(turns: Sequence[Turn], first: Sequence[Turn]) -> bool:
     """Return whether these are the first turns, by their texts."""
     return [turn.text for turn in turns[: len(first)]] == [turn.text for turn in first]
 
 
-def record_queue_age(stored: StoredSession, at: datetime) -> None:
+def measure_queue_age(stored: StoredSession, at: datetime) -> None:
     """Record in a metric how long a session that is not processed yet has waited since its state was saved."""
     is_waiting = stored.row is not None and stored.row.progress != "done"
     if is_waiting and stored.state_saved_at is not None:

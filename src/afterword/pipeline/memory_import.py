@@ -32,7 +32,7 @@ from afterword.normal_form import composed
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge
 from afterword.pipeline.resolution import required_pairs
-from afterword.pipeline.run_storage import retry_if_overtaken, store_run
+from afterword.pipeline.run_storage import retry_if_overtaken, store_and_apply_run
 from afterword.pipeline.sources.other_libraries import ExportedMemory, ExportingLibrary
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import lookup, runs, scope_rows
@@ -123,7 +123,9 @@ class _MemoryImport:
             return plan.result
         judged = await self.judging.judge(plan.to_judge)
         verdicts = [*_repetition_verdicts(plan.known.assertions, plan.new), *judged.verdicts]
-        run_id = await store_run(self.store, self._proposal(plan, verdicts), self.account, is_held=plan.result.held)
+        run_id = await store_and_apply_run(
+            self.store, self._proposal(plan, verdicts), self.account, is_held=plan.result.held
+        )
         return replace(plan.result, run_id=run_id)
 
     def _plan(self, transaction: Session) -> _ImportPlan | None:

@@ -38,7 +38,7 @@ async def retry_if_overtaken(work: Callable[[], Awaitable[T]], busy: str) -> T:
         raise ScopeBusy(busy) from None
 
 
-async def store_run(store: Store, proposal: Proposal, account: Account, *, is_held: bool) -> int:
+async def store_and_apply_run(store: Store, proposal: Proposal, account: Account, *, is_held: bool) -> int:
     """Store a run in one transaction, apply it unless it is held for a person, and return its id.
 
     Raises `ScopeMoved` if the scope has changed since the run was judged.
@@ -47,12 +47,12 @@ async def store_run(store: Store, proposal: Proposal, account: Account, *, is_he
     def work(transaction: Session) -> int:
         if scope_rows.revision_of(transaction, proposal.scope) != proposal.revision:
             raise ScopeMoved(f"{proposal.scope} has changed since its {proposal.purpose} was judged")
-        return add_run(transaction, proposal, account, is_held=is_held)
+        return add_and_apply_run(transaction, proposal, account, is_held=is_held)
 
     return await store.write(work)
 
 
-def add_run(transaction: Session, proposal: Proposal, account: Account, *, is_held: bool) -> int:
+def add_and_apply_run(transaction: Session, proposal: Proposal, account: Account, *, is_held: bool) -> int:
     """Store a run, apply it unless it is held for a person, and return its id."""
     if is_held:
         run_id = ledger.propose_run(transaction, proposal, is_held=True)

@@ -19,22 +19,22 @@ from afterword.errors import ScopeMoved
 from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor, Usage
 from afterword.extractors.judge import Judge
-from afterword.extractors.words_named_by_model import hide_in_state
+from afterword.extractors.words_called_private import hide_in_state
 from afterword.facts.assertions import Assertion
 from afterword.facts.knowledge import Knowledge
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.intake import (
     PreparedSession,
     Saved,
-    record_queue_age,
-    with_current_revision,
+    measure_queue_age,
     with_later_turns,
+    with_revision_if_unchanged,
 )
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
 from afterword.pipeline.resolution import Changes, changes_between, replace_statements
 from afterword.pipeline.run_storage import retry_if_overtaken
-from afterword.pipeline.session_findings import keep_findings
-from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, record_outcome, skipped_outcome
+from afterword.pipeline.session_findings import read_and_store_findings
+from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, report_outcome, skipped_outcome
 from afterword.pipeline.session_reader import SessionReader
 from afterword.pipeline.window_reader import rejection_counts
 from afterword.privacy.policy import OFF_THE_RECORD
@@ -107,7 +107,7 @@ async def process_session(
     stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
     with stage, counting_failures():
         outcome = await processing.run()
-        record_outcome(outcome, is_first=processing.is_first)
+        report_outcome(outcome, is_first=processing.is_first)
         return outcome
 
 
@@ -151,7 +151,7 @@ class _SessionProcessing:
             async with self.account.time_limit():
                 outcome = await self._store_facts()
         if self.apply and outcome.transcript.turns:
-            await keep_findings(
+            await read_and_store_findings(
                 self.store,
                 outcome,
                 self.finding_policy,
@@ -179,7 +179,7 @@ class _SessionProcessing:
             return await self._leave_out(prepared)
         self.finding_policy, self.is_first = prepared.stored.findings, prepared.stored.last_keys is None
         if self.tries == 1:
-            record_queue_age(prepared.stored, self.clock())
+            measure_queue_age(prepared.stored, self.clock())
         readings = None
         if self._has_new_windows(prepared):
             prepared, readings = await self.reader.read(prepared)
@@ -189,7 +189,7 @@ class _SessionProcessing:
         if readings is not None:
             return await self._judge_and_write(prepared, readings, may_be_outdated=previous is not None)
         if previous is not None:
-            prepared = await self.store.read(partial(with_current_revision, self.saved, prepared))
+            prepared = await self.store.read(partial(with_revision_if_unchanged, self.saved, prepared))
         return await self._finish_unchanged(prepared)
 
     async def _leave_out(self, prepared: PreparedSession) -> SessionOutcome:
@@ -241,7 +241,7 @@ class _SessionProcessing:
     ) -> tuple[PreparedSession, list[WindowReading], _Comparison]:
         """Return the session as it is stored now, its readings, and the pairs to judge with all that is known."""
         readings = self._with_own_ids(transaction, readings)
-        latest = with_current_revision(self.saved, prepared, transaction) if may_be_outdated else prepared
+        latest = with_revision_if_unchanged(self.saved, prepared, transaction) if may_be_outdated else prepared
         return latest, readings, self._read_comparison(transaction, readings)
 
     def _with_own_ids(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
@@ -309,7 +309,7 @@ class _SessionProcessing:
     ) -> tuple[int, _Decision]:
         """Judge and store the run while the scope is locked. Pairs that need a model are left to consolidation."""
         scope_rows.lock_scope(transaction, self.saved.scope)
-        prepared = with_current_revision(self.saved, prepared, transaction, may_have_grown=True)
+        prepared = with_revision_if_unchanged(self.saved, prepared, transaction, may_have_grown=True)
         readings = self._with_own_ids(transaction, readings)
         comparison = self._read_comparison(transaction, readings)
         judged = self.judging.judge_without_calls(comparison.to_judge)

@@ -26,8 +26,8 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Transcript
 from afterword.pipeline.budget import Account, CostTracker
 from afterword.pipeline.errors import ScopeBusy
-from afterword.pipeline.intake import begins_with
-from afterword.pipeline.run_storage import add_run, retry_if_overtaken
+from afterword.pipeline.intake import turns_begin_with
+from afterword.pipeline.run_storage import add_and_apply_run, retry_if_overtaken
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, scope_rows, sessions
@@ -42,7 +42,7 @@ PURPOSE = "findings"
 """The purpose of the runs that store what agents found in a session, and of their requests."""
 
 
-async def keep_findings(
+async def read_and_store_findings(
     store: Store,
     outcome: SessionOutcome,
     policy: FindingPolicy,
@@ -164,12 +164,12 @@ class _FindingsReading:
             return None
         turns = sessions.read_turns(transaction, self.scope, self.session_id)
         last_keys = ledger.last_window_keys(transaction, self.scope, self.source)
-        if last_keys != self.last_keys or not begins_with(turns, self.transcript.turns):
+        if last_keys != self.last_keys or not turns_begin_with(turns, self.transcript.turns):
             raise ScopeBusy(f"session {self.session_id!r} of {self.scope} was read further, or forgotten, meanwhile")
         forgotten = read_forgotten(transaction, self.scope, self.session_id)
         proposal = self._proposal(_kept_readings(readings, forgotten), scope_rows.revision_of(transaction, self.scope))
         is_held = scope_rows.approval_policy_of(transaction, self.scope) is scope_rows.ApprovalPolicy.HOLD_ALL
-        return add_run(transaction, proposal, self.account, is_held=is_held)
+        return add_and_apply_run(transaction, proposal, self.account, is_held=is_held)
 
     def _proposal(self, readings: Sequence[WindowReading], revision: int) -> Proposal:
         refused = {f"refused_{reason}": number for reason, number in self.refused.items()}

@@ -96,7 +96,7 @@ def counting_failures() -> Iterator[None]:
         raise
 
 
-def record_outcome(outcome: SessionOutcome, *, is_first: bool) -> None:
+def report_outcome(outcome: SessionOutcome, *, is_first: bool) -> None:
     """Count a session that was processed, and note its result on the span.
 
     If the session `is_first` read now, log what to do if nothing was learned because nobody was taken for a person.

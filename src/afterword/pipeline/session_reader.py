@@ -9,14 +9,14 @@ from functools import partial
 
 from afterword.extractors.extractor import Extractor, Usage, Window
 from afterword.extractors.grounding import Grounding
-from afterword.extractors.words_named_by_model import WordsNamedByModel
+from afterword.extractors.words_called_private import WordsCalledPrivate
 from afterword.facts.transcripts import Turn
 from afterword.pipeline.intake import (
     PreparedSession,
     Saved,
-    begins_with,
     prepare_session,
-    without_words_named_by_model,
+    turns_begin_with,
+    without_words_called_private,
 )
 from afterword.pipeline.window_reader import WindowReader, ground_window, limited_reading, window_reading
 from afterword.store.database.engine import Store
@@ -44,7 +44,7 @@ class SessionReader:
         return self._window_reader.usage
 
     @property
-    def private(self) -> WordsNamedByModel:
+    def private(self) -> WordsCalledPrivate:
         """The words that the model called private."""
         return self._window_reader.private
 
@@ -56,7 +56,7 @@ class SessionReader:
     async def prepare(self, now: datetime) -> PreparedSession:
         """Return the session as it is stored now, with everything masked that a model has called private."""
         prepared = await prepare_session(self._store, self._saved, self._extractor.version, now=now)
-        if not begins_with(prepared.transcript.turns, self._turns):
+        if not turns_begin_with(prepared.transcript.turns, self._turns):
             self._window_reader.forget_answers()
             self._readings.clear()
         self._turns = prepared.transcript.turns
@@ -72,7 +72,7 @@ class SessionReader:
         return await self.read(masked)
 
     def _mask(self, prepared: PreparedSession) -> PreparedSession:
-        return without_words_named_by_model(prepared, self.private, self._extractor.version)
+        return without_words_called_private(prepared, self.private, self._extractor.version)
 
     async def _read_windows(self, prepared: PreparedSession) -> list[WindowReading]:
         stored, readings = prepared.stored, list[WindowReading]()

@@ -9,7 +9,7 @@ from datetime import datetime
 from afterword.errors import AfterwordError
 from afterword.extractors.model.embeddings import PURPOSE
 from afterword.facts.scopes import Scope
-from afterword.pipeline.background.due_times import Clock
+from afterword.pipeline.background.due_times import JobClock
 from afterword.pipeline.budget import Account, CostTracker
 from afterword.recall.vectors import Embedder
 from afterword.store.database.engine import Store
@@ -38,7 +38,7 @@ class VectorRefresher:
     new_tracker: Callable[[], CostTracker]
     _: KW_ONLY
     batch: int = scope_vectors.BATCH
-    clock: Clock = field(default_factory=Clock)
+    clock: JobClock = field(default_factory=JobClock)
     stop: Callable[[], str | None] = lambda: None
 
     async def refresh(self, scopes: Sequence[Scope] | None = None) -> RefreshResult:

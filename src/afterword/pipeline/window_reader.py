@@ -17,7 +17,7 @@ from afterword.extractors.extractor import Extraction, Extractor, Rejection, Usa
 from afterword.extractors.grounding import Grounding, ground
 from afterword.extractors.rejection_reasons import FINAL_REASONS, REASON_DETAILS, RejectionReason
 from afterword.extractors.windows import halve_window
-from afterword.extractors.words_named_by_model import WordsNamedByModel
+from afterword.extractors.words_called_private import WordsCalledPrivate
 from afterword.facts.assertions import Kind
 from afterword.facts.transcripts import Transcript
 from afterword.pipeline.intake import PreparedSession, Saved
@@ -54,7 +54,7 @@ class WindowReader:
     """
 
     def __init__(self, extractor: Extractor, privacy: Privacy) -> None:
-        self.private: WordsNamedByModel = WordsNamedByModel(privacy)
+        self.private: WordsCalledPrivate = WordsCalledPrivate(privacy)
         self.splits: int = 0
         self.usage: Usage = Usage()
         self._extractor, self._privacy = extractor, privacy
@@ -62,7 +62,7 @@ class WindowReader:
 
     def forget_answers(self) -> None:
         """Forget all answers, and what they call private: turns have other numbers now. The cost is kept."""
-        self.private = WordsNamedByModel(self._privacy)
+        self.private = WordsCalledPrivate(self._privacy)
         self._answered.clear()
 
     async def read(self, window: Window, ground: GroundCandidates) -> Grounding:
@@ -159,7 +159,7 @@ def ground_window(
     *,
     saved: Saved,
     privacy: Privacy,
-    private: WordsNamedByModel,
+    private: WordsCalledPrivate,
     most: int,
 ) -> Grounding:
     """Ground the candidates of a window, and return the statements and the rejected candidates.

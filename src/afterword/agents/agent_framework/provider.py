@@ -18,10 +18,10 @@ from afterword import telemetry
 from afterword.agents.agent_framework.session_record import (
     JsonMessage,
     SessionRecord,
-    json_message,
     masked_messages,
-    read_record,
-    spoken_words,
+    read_or_new_record,
+    storable_message,
+    text_of_message,
     transcript_prefix_digests,
 )
 from afterword.agents.memory import FactMemory
@@ -33,12 +33,12 @@ from afterword.agents.memory_settings import (
     named_scope,
     utc_now,
 )
-from afterword.agents.placement import enter_conversation, latest_user_text, user_texts
+from afterword.agents.placement import latest_user_text, set_conversation_of_task, user_texts
 from afterword.agents.tools import MemoryTool, RecallTool, RememberTool, WithdrawTool
 from afterword.agents.turn_guard import TurnGuard
 from afterword.errors import ScopeInvalid
 from afterword.extractors.extractor import Extractor
-from afterword.extractors.readers.agent_framework import is_framework_prompt, is_injected
+from afterword.extractors.readers.agent_framework import is_framework_prompt, is_injected_message
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import HUMAN_NAMES
 from afterword.facts.words import folded
@@ -69,8 +69,8 @@ def spoken_messages(messages: Sequence[JsonMessage]) -> list[LLMMessage]:
     """Return the messages of people and agents, without those that other memories or the framework have added."""
     said: list[LLMMessage] = []
     for message in messages:
-        text = spoken_words(message)
-        if not text or is_injected(message["additional_properties"]):
+        text = text_of_message(message)
+        if not text or is_injected_message(message["additional_properties"]):
             continue
         author = message.get("author_name")
         if message["role"] == "user" and not is_framework_prompt(text):
@@ -86,7 +86,7 @@ def _function_tool(tool: MemoryTool[Any], memory: FactMemory, messages: Sequence
         context = UnboundedChatCompletionContext()
         for message in messages:
             await context.add_message(message)
-        enter_conversation(memory.scope, context)
+        set_conversation_of_task(memory.scope, context)
         return (await tool.run(tool.arguments(**arguments), CancellationToken())).text
 
     return FunctionTool(
@@ -255,13 +255,13 @@ class FactMemoryProvider(ContextProvider):
         earlier session, the record of that session is returned.
         """
         store = await self._store_opener.opened()
-        record = await read_record(
+        record = await read_or_new_record(
             store, run.scope, self._continued_sessions.get((run.scope, run.session_id), run.session_id)
         )
         if not record.messages:
             for digest in transcript_prefix_digests(run.incoming):
                 if session_id := self._continued_sessions.get((run.scope, digest)):
-                    record = await read_record(store, run.scope, session_id)
+                    record = await read_or_new_record(store, run.scope, session_id)
                     self._continued_sessions[run.scope, run.session_id] = session_id
                     break
         if run.unsaved:
@@ -288,7 +288,7 @@ class FactMemoryProvider(ContextProvider):
         self, run: _Run, record: SessionRecord, said: Sequence[JsonMessage], *, process_after_s: float
     ) -> None:
         """Store a record, remove the messages `said` from the unsaved ones, and let the session be processed."""
-        await record.save(await self._store_opener.opened(), sorted(self._humans or ()))
+        await record.save_and_queue(await self._store_opener.opened(), sorted(self._humans or ()))
         saved = {id(message) for message in said}
         unsaved = [message for message in self._unsaved_messages.pop(run.key, ()) if id(message) not in saved]
         if unsaved:
@@ -316,7 +316,7 @@ class FactMemoryProvider(ContextProvider):
         await self._save_record(run, await self._read_record(run), run.unsaved, process_after_s=self._idle_s)
 
     def _json_messages(self, messages: Sequence[Message]) -> list[JsonMessage]:
-        return [json_message(message, self._clock(), self._humans) for message in messages]
+        return [storable_message(message, self._clock(), self._humans) for message in messages]
 
     def _scope_of(self, session: AgentSession) -> Scope:
         if self._find_user is None:

@@ -13,7 +13,7 @@ from typing import Any
 from agent_framework import Message
 from sqlmodel import Session
 
-from afterword.agents.state_queue import GENERIC_SPEAKERS, queue_state
+from afterword.agents.state_queue import GENERIC_SPEAKERS, store_and_queue_state
 from afterword.errors import NotFound, StateConflict
 from afterword.extractors.readers.agent_framework import SAID_AT
 from afterword.facts.scopes import Scope
@@ -41,10 +41,10 @@ class SessionRecord:
     session_id: str
     messages: list[JsonMessage] = field(default_factory=list)
 
-    async def save(self, store: Store, humans: Collection[str]) -> None:
+    async def save_and_queue(self, store: Store, humans: Collection[str]) -> None:
         """Store the messages, and queue the session for processing. Raises `StoreError`."""
         state = _session_state(self.session_id, self.messages)
-        await queue_state(store, self.scope, self.session_id, state, component=COMPONENT, humans=humans)
+        await store_and_queue_state(store, self.scope, self.session_id, state, component=COMPONENT, humans=humans)
 
     def merge_transcript(self, transcript: Sequence[JsonMessage]) -> None:
         """Insert the messages of a transcript that are new, each at its place. The transcript may be incomplete."""
@@ -66,7 +66,7 @@ class SessionRecord:
         self.messages = [*self.messages, *incoming[repeated:]]
 
 
-async def read_record(store: Store, scope: Scope, session_id: str) -> SessionRecord:
+async def read_or_new_record(store: Store, scope: Scope, session_id: str) -> SessionRecord:
     """Return the record of a session with its stored messages. A new session has none. Raises `StoreError`."""
 
     def work(transaction: Session) -> SessionRecord:
@@ -100,12 +100,12 @@ def transcript_prefix_digests(messages: Sequence[JsonMessage]) -> list[str]:
     return digests[::-1]
 
 
-def spoken_words(message: Mapping[str, Any]) -> str:
+def text_of_message(message: Mapping[str, Any]) -> str:
     """Return the text of a message."""
     return "\n".join(content["text"] for content in message["contents"] if content.get("type") == "text")
 
 
-def json_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
+def storable_message(message: Message, at: datetime, humans: Collection[str] | None) -> JsonMessage:
     """Return a message in the form in which it is stored.
 
     A message in the role of the user gets the role of an assistant unless its author is one of `humans` (None:
@@ -151,7 +151,7 @@ def _merged_messages(known: Sequence[JsonMessage], incoming: Sequence[JsonMessag
 
 def _message_keys(messages: Sequence[JsonMessage]) -> list[tuple[str, str]]:
     return [
-        (message["role"], spoken_words(message) or json.dumps(message["contents"], sort_keys=True))
+        (message["role"], text_of_message(message) or json.dumps(message["contents"], sort_keys=True))
         for message in messages
     ]
 

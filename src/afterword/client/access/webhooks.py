@@ -18,7 +18,7 @@ from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import AfterwordError, ArgumentInvalid, StoreError
 from afterword.facts.scopes import DEFAULT_TENANT, Scope, ScopeKind
 from afterword.json_form import JsonForm, Nullable
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.pipeline.background.leases import Job, attempt_job
 from afterword.pipeline.background.webhook_sending import (
     WEBHOOKS,
@@ -188,7 +188,7 @@ class Webhooks(TypeCheckedMethods):
         webhook, now = await self._read_webhook(webhook_id, tenant), self._resources.now
         post = await self._resources.write(partial(webhooks.add_test_post, webhook_id=webhook_id, at=now()))
         sender = webhook_sender(await self._resources.store(), self._resources.settings.webhooks, now)
-        await sender.try_post(webhook, post)
+        await sender.send_post(webhook, post)
         return next(sent for sent in await self.posts(webhook_id) if sent.id == post.id)
 
     async def _read_webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
@@ -205,5 +205,5 @@ class Webhooks(TypeCheckedMethods):
             return
         rhythm = Rhythm.parse(settings.schedule.webhooks, settings.schedule.timezone)
         sender = webhook_sender(store, settings.webhooks, self._resources.now)
-        job = Job(WEBHOOKS, rhythm, sender.send, is_announced=False)
-        await attempt_job(store, job, clock=Clock(), lease_s=settings.schedule.lease_s)
+        job = Job(WEBHOOKS, rhythm, sender.send_due_posts, is_announced=False)
+        await attempt_job(store, job, clock=JobClock(), lease_s=settings.schedule.lease_s)

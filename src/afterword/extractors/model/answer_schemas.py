@@ -14,7 +14,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 @cache
-def schema_envelope(answer: type[T]) -> type[T]:
+def stand_in_class(answer: type[T]) -> type[T]:
     """Return a class to pass to instructor in place of `answer`. Its schema and its instances are those of `answer`.
 
     It has no fields and thereby halves the time for a request: instructor walks through all nested fields of a class

@@ -20,16 +20,16 @@ from pydantic import BaseModel
 
 from afterword.extractors.errors import EndpointMisconfigured, EndpointUnavailable, ExtractionError
 from afterword.extractors.extractor import Usage
-from afterword.extractors.model.answer_schemas import schema_envelope, schema_tokens
+from afterword.extractors.model.answer_schemas import schema_tokens, stand_in_class
 from afterword.extractors.model.metering import (
     ModelRequest,
     RequestTally,
+    charging_to_current_meter,
     count_received_response,
     count_sent_request,
-    counting,
+    counting_requests,
     current_meter,
     current_tally,
-    metered,
 )
 from afterword.extractors.model.modes import MODES, PROBE, Probe, save_mode, saved_mode
 from afterword.extractors.model.modes import Mode as Mode
@@ -128,9 +128,9 @@ class ModelClient:
         `usage` is what the request cost.
         """
         request = self.planned_request(messages, response_model, purpose)
-        async with metered(request) as bill:
+        async with charging_to_current_meter(request) as bill:
             tally = RequestTally()
-            with counting(tally):
+            with counting_requests(tally):
                 outcome = await self._answer_or_error(messages, response_model, request.completion_limit or None)
             tally.fill_in(bill, request, outcome)
         # Raised here and not in an `except` block: the original exception holds whole prompts and would be printed.
@@ -169,7 +169,7 @@ class ModelClient:
 
         With mode "auto" the first mode that works is used from now on, and saved in the `modes_file`.
         """
-        with counting(RequestTally()):
+        with counting_requests(RequestTally()):
             errors = {mode: await self._try_mode(mode) for mode in MODES}
         working_modes = [mode for mode, error in errors.items() if error is None]
         if working_modes and self.settings.mode == "auto":
@@ -230,7 +230,7 @@ class ModelClient:
             answer, completion = await self._instructor(mode).create_with_completion(
                 # Never `context=`: it would render every message as a template, users' words included.
                 messages=plain_messages,
-                response_model=schema_envelope(response_model),
+                response_model=stand_in_class(response_model),
                 max_retries=reasks,
                 model=self.settings.model,
                 **limits,

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from afterword.extractors.extractor import Usage
 from afterword.extractors.model.client import ModelSettings, open_connection
-from afterword.extractors.model.metering import Bill, ModelRequest, metered
+from afterword.extractors.model.metering import Bill, ModelRequest, charging_to_current_meter
 from afterword.recall.tokens import tokens_by_byte_size
 from afterword.recall.vectors import EmbeddingUnavailable, Vector
 
@@ -86,7 +86,7 @@ class EndpointEmbedder:
     async def _vectors(self, texts: Sequence[str]) -> list[Vector] | _EmbeddingFailure:
         tokens = sum(map(tokens_by_byte_size, texts))
         request = ModelRequest(self.model, PURPOSE, tokens, completion_limit=0, answers=1, operation="embeddings")
-        async with metered(request) as bill:
+        async with charging_to_current_meter(request) as bill:
             vectors = await self._request(texts, request, bill)
         if not isinstance(vectors, _EmbeddingFailure) or not vectors.is_too_long:
             return vectors

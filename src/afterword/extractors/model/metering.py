@@ -98,7 +98,7 @@ def metering(meter: Meter) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def metered(request: ModelRequest) -> AsyncIterator[Bill]:
+async def charging_to_current_meter(request: ModelRequest) -> AsyncIterator[Bill]:
     """Charge the request to the meter, if one is set, and yield its bill.
 
     A span and metrics report the request by OpenTelemetry's conventions for generative AI, without any of its text.
@@ -191,7 +191,7 @@ def current_tally() -> RequestTally | None:
 
 
 @contextmanager
-def counting(tally: RequestTally) -> Iterator[None]:
+def counting_requests(tally: RequestTally) -> Iterator[None]:
     """Count every HTTP request inside in this tally."""
     token = _tally.set(tally)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from afterword.extractors.errors import ReadError
 from afterword.extractors.readers.agent_framework import is_session_without_messages
-from afterword.extractors.readers.layouts import recognise
+from afterword.extractors.readers.layouts import read_known_layout
 from afterword.extractors.readers.limits import check_depth, parse_state, read_bytes
 from afterword.extractors.readers.role_messages import SpeakerClues
 from afterword.extractors.readers.turns import build_transcript
@@ -70,4 +70,4 @@ def read_file(
 
 def _read(state: object, people: People, privacy: Privacy | None, zone: tzinfo) -> Transcript:
     state, log = composed_value(state), ReadingLog(zone=zone)
-    return build_transcript(recognise(state, log, SpeakerClues(people)), log, people, privacy or Privacy())
+    return build_transcript(read_known_layout(state, log, SpeakerClues(people)), log, people, privacy or Privacy())

@@ -166,7 +166,7 @@ def _speaker_of_words(
 ) -> tuple[str, Role]:
     """Return the speaker of a message's text, which a provider or the framework may have put in."""
     source, role = _speaker(message, agents)
-    if is_injected(properties):
+    if is_injected_message(properties):
         return source, Role.MEMORY
     return ("workflow", Role.SYSTEM) if role is Role.HUMAN and is_framework_prompt(text) else (source, role)
 
@@ -198,7 +198,7 @@ def _speaker(message: JsonObject, agents: frozenset[str]) -> tuple[str, Role]:
     return source, {"assistant": Role.AGENT, "tool": Role.TOOL}.get(role, Role.SYSTEM)
 
 
-def is_injected(properties: JsonObject) -> bool:
+def is_injected_message(properties: JsonObject) -> bool:
     """Whether a context provider put the message with these properties into the conversation."""
     attribution = properties.get("_attribution")
     return isinstance(attribution, dict) and "source_id" in attribution

@@ -46,7 +46,7 @@ class _Message(NamedTuple):
         return Utterance(self.source, text, role, said_at, id_in(self.fields), mark)
 
 
-def read_messages(messages: object, log: ReadingLog, context_agent: str | None = None) -> list[Utterance]:
+def read_agentchat_messages(messages: object, log: ReadingLog, context_agent: str | None = None) -> list[Utterance]:
     """Return the utterances of a message list in order.
 
     `context_agent` is the agent in whose model context the messages stand, by default the first agent that they name.
@@ -106,7 +106,7 @@ def model_agent_names(messages: object) -> Iterator[str]:
             yield speaker_name(message["source"])
 
 
-def is_message(value: object) -> bool:
+def is_agentchat_message(value: object) -> bool:
     """Whether the value has the shape of an AutoGen message, of a known type or not."""
     if not isinstance(value, dict):
         return False

@@ -12,17 +12,21 @@ from afterword.extractors.readers.agent_framework import (
     read_framework_messages,
     read_framework_state,
 )
-from afterword.extractors.readers.agentchat import conversation_outside_team, is_message, read_messages
+from afterword.extractors.readers.agentchat import (
+    conversation_outside_team,
+    is_agentchat_message,
+    read_agentchat_messages,
+)
 from afterword.extractors.readers.duplicates import merge_views
-from afterword.extractors.readers.limits import parse_text
+from afterword.extractors.readers.limits import parse_json_text
 from afterword.extractors.readers.role_messages import (
     SpeakerClues,
     is_role_list,
     is_role_message,
-    read_chat_messages,
     read_role_list,
+    read_v02_chat_messages,
 )
-from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_part, read_team
+from afterword.extractors.readers.teams import context_messages, inner_agent_states, is_team_or_part, read_team
 from afterword.extractors.readers.utterances import JsonObject, ReadingLog, SavedConversation
 
 SUPPORTED = (
@@ -38,44 +42,44 @@ _KEY_SHOWN = re.compile(r"[A-Za-z_][\w./-]{0,39}")
 _TYPE_NAMES = {dict: "object", list: "list", str: "text", int: "number", float: "number", bool: "flag"}
 
 
-def recognise(state: object, log: ReadingLog, clues: SpeakerClues) -> SavedConversation:
+def read_known_layout(state: object, log: ReadingLog, clues: SpeakerClues) -> SavedConversation:
     """Return the conversation that a saved state holds.
 
     Raises `LayoutUnknown` if nothing in it looks like a saved conversation. The message names only types and keys.
     """
-    conversation = _recognise(state, log, clues, 0)
+    conversation = _read_value(state, log, clues, 0)
     if conversation is None:
         raise LayoutUnknown(f"no saved conversation is recognised in {_outline(state)}; supported are {SUPPORTED}")
     return conversation
 
 
-def _recognise(state: object, log: ReadingLog, clues: SpeakerClues, depth: int) -> SavedConversation | None:
+def _read_value(state: object, log: ReadingLog, clues: SpeakerClues, depth: int) -> SavedConversation | None:
     if depth > _DEEPEST_WRAPPING:
         return None
     if isinstance(state, str):
-        return _recognise_text(state, log, clues, depth)
+        return _read_text(state, log, clues, depth)
     if isinstance(state, list):
         layout = "message list with roles" if any(map(is_role_message, state[:1])) else "message list"
         conversation = _read_if_messages(state, log, clues, layout)
         return conversation or _joined_conversations("list of states", state, log, clues, depth)
     if isinstance(state, dict):
         values = list(state.values())
-        return _recognise_object(state, log, clues) or _joined_conversations("wrapped state", values, log, clues, depth)
+        return _read_object(state, log, clues) or _joined_conversations("wrapped state", values, log, clues, depth)
     return None
 
 
-def _recognise_text(text: str, log: ReadingLog, clues: SpeakerClues, depth: int) -> SavedConversation | None:
+def _read_text(text: str, log: ReadingLog, clues: SpeakerClues, depth: int) -> SavedConversation | None:
     """Read a state that was saved as a JSON string inside JSON."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return None
     try:
-        state = parse_text(text)
+        state = parse_json_text(text)
     except StateBroken:
         return None
-    return _recognise(state, log, clues, depth + 1)
+    return _read_value(state, log, clues, depth + 1)
 
 
-def _recognise_object(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation | None:
+def _read_object(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation | None:
     framework = read_framework_state(state, log)
     if framework is not None:
         return framework
@@ -89,9 +93,9 @@ def _recognise_object(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -
     if isinstance(state.get("message_thread"), list) or isinstance(state.get("agent_state"), dict):
         return read_team({"": state}, log, "part of a team state")
     return (
-        _recognise_message_list(state, log, clues)
-        or _recognise_agents_or_partners(state, log, clues)
-        or _recognise_state_without_messages(state, log)
+        _read_message_list(state, log, clues)
+        or _read_agents_or_partners(state, log, clues)
+        or _read_state_without_messages(state, log)
     )
 
 
@@ -108,11 +112,11 @@ def _list_or_empty(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _recognise_message_list(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation | None:
+def _read_message_list(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation | None:
     """Read an object that holds its messages in one list."""
     context = context_messages(state)
     if context is not None and ("llm_context" in state or "model_context" in state):
-        return conversation_outside_team("agent state", context, read_messages(context, log))
+        return conversation_outside_team("agent state", context, read_agentchat_messages(context, log))
     is_chat_result = not {"chat_id", "cost", "human_input"}.isdisjoint(state)
     for name, layout in _LISTS.items():
         messages = state.get(name)
@@ -132,24 +136,24 @@ def _read_if_messages(
     checked = messages[:_MOST_MESSAGES_CHECKED]
     if any(map(is_framework_message, checked)):
         return read_framework_messages(messages, log)
-    with_role, with_type = sum(map(is_role_message, checked)), sum(map(is_message, checked))
+    with_role, with_type = sum(map(is_role_message, checked)), sum(map(is_agentchat_message, checked))
     if with_role > with_type:
         return read_role_list(messages, log, clues, layout)
     if with_type or not messages:
-        return conversation_outside_team(layout, messages, merge_views((), read_messages(messages, log)))
+        return conversation_outside_team(layout, messages, merge_views((), read_agentchat_messages(messages, log)))
     return None
 
 
-def _recognise_agents_or_partners(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation | None:
+def _read_agents_or_partners(state: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation | None:
     """Read a mapping: of agents (`<type>/<key>`) to states in a runtime, or of partners to messages in v0.2."""
-    if any(is_team_part(value) and "agent_states" not in value for value in state.values()):
+    if any(is_team_or_part(value) and "agent_states" not in value for value in state.values()):
         return read_team(state, log, "runtime state")
     if any(map(is_role_list, state.values())):
-        return read_chat_messages(state, log, clues)
+        return read_v02_chat_messages(state, log, clues)
     return None
 
 
-def _recognise_state_without_messages(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
+def _read_state_without_messages(state: JsonObject, log: ReadingLog) -> SavedConversation | None:
     """Recognise states without messages: of executors and proxies, and of agents whose thread is stored elsewhere."""
     kind, context = state.get("type"), state.get("llm_context", state.get("model_context"))
     messages = context.get("messages") if isinstance(context, dict) else context
@@ -165,7 +169,7 @@ def _joined_conversations(
 ) -> SavedConversation | None:
     """Return the conversations in all values joined into one, or None if there is none."""
     candidates = [value for value in values if isinstance(value, (dict, str)) or (isinstance(value, list) and value)]
-    recognised = (_recognise(value, log, clues, depth + 1) for value in candidates)
+    recognised = (_read_value(value, log, clues, depth + 1) for value in candidates)
     conversations = [conversation for conversation in recognised if conversation is not None]
     if not conversations:
         return None

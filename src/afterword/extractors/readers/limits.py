@@ -37,7 +37,7 @@ def parse_state(raw: bytes) -> object:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise StateBroken(f"is not UTF-8 at byte {error.start}; save it again as UTF-8") from error
-    return _parse_lines(text) if _LINES.match(text) else parse_text(text)
+    return _parse_lines(text) if _LINES.match(text) else parse_json_text(text)
 
 
 def _parse_lines(text: str) -> list[object]:
@@ -46,13 +46,13 @@ def _parse_lines(text: str) -> list[object]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                values.append(parse_text(line))
+                values.append(parse_json_text(line))
             except StateBroken as error:
                 raise StateBroken(f"line {number} {error}") from None
     return values
 
 
-def parse_text(text: str) -> object:
+def parse_json_text(text: str) -> object:
     """Return the JSON value of a text. Raises the errors of `parse_state`."""
     if not text.strip():
         raise StateBroken("is empty (position 0); save the state again")

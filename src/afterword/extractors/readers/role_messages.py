@@ -23,9 +23,9 @@ from afterword.extractors.readers.utterances import (
     id_in,
     local_instant,
     message_text,
-    name_in,
     objects_in,
     output_text,
+    speaker_name_in,
 )
 from afterword.facts.transcripts import Role
 
@@ -61,8 +61,8 @@ def is_role_message(value: object) -> bool:
 def speaker_by_role(message: JsonObject) -> tuple[str, Role]:
     """Return the speaker of a message by its role: `user` is a person, `assistant` an agent."""
     if message.get("role") == "user":
-        return name_in(message) or "user", Role.HUMAN
-    return name_in(message) or "assistant", Role.AGENT
+        return speaker_name_in(message) or "user", Role.HUMAN
+    return speaker_name_in(message) or "assistant", Role.AGENT
 
 
 def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker) -> Iterable[Utterance]:
@@ -104,7 +104,7 @@ def _read_call(message: JsonObject, log: ReadingLog, source: str, function: obje
 
 
 def _read_results(message: JsonObject, log: ReadingLog) -> Iterator[Utterance]:
-    source = name_in(message) or "tool"
+    source = speaker_name_in(message) or "tool"
     responses = message.get("tool_responses")
     for result in objects_in(responses, log) if isinstance(responses, list) and responses else [message]:
         text = output_text(result.get("content"), log)
@@ -147,7 +147,7 @@ def read_role_list(messages: object, log: ReadingLog, clues: SpeakerClues, layou
     return SavedConversation(layout, read_role_messages(messages, log, _find_speaker(messages, clues)))
 
 
-def read_chat_messages(lists: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation:
+def read_v02_chat_messages(lists: JsonObject, log: ReadingLog, clues: SpeakerClues) -> SavedConversation:
     """Return the conversation in the `chat_messages` of a v0.2 agent: one list for each partner, without duplicates.
 
     A sign of v0.2 in one list, or in the name of a partner, holds for all. Other mappings have lists that tell nothing
@@ -198,14 +198,14 @@ def _signs_of_relative_roles(messages: object, clues: SpeakerClues) -> Iterator[
 def _roles_and_names(messages: Iterable[JsonObject]) -> list[tuple[str, str | None]]:
     """Return the role and the name, if any, of each message with words of a person or an agent."""
     return [
-        (message["role"], name_in(message))
+        (message["role"], speaker_name_in(message))
         for message in messages
         if message.get("role") in ("user", "assistant") and message.get("content") not in (None, "", [])
     ]
 
 
 def _speaker_by_name(message: JsonObject, clues: SpeakerClues) -> tuple[str, Role]:
-    name = name_in(message)
+    name = speaker_name_in(message)
     if name is None:
         return _nameless_speaker(message, clues)
     return name, Role.HUMAN if clues.is_person(name) else Role.AGENT

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from afterword.extractors.readers.agentchat import Speakers, is_message, model_agent_names, read_messages
+from afterword.extractors.readers.agentchat import (
+    Speakers,
+    is_agentchat_message,
+    model_agent_names,
+    read_agentchat_messages,
+)
 from afterword.extractors.readers.duplicates import merge_views
 from afterword.extractors.readers.memory_marks import is_system_memory, repeats_injected_text
 from afterword.extractors.readers.role_messages import read_role_messages, speaker_by_role
@@ -78,7 +83,7 @@ def read_team(states: JsonObject, log: ReadingLog, layout: str = "team state") -
     return SavedConversation(layout, utterances, agents, frozenset(outsiders), frozenset(unclear))
 
 
-def is_team_part(state: object) -> bool:
+def is_team_or_part(state: object) -> bool:
     """Whether the value is the state of a team, or of a member or a manager of one."""
     return isinstance(state, dict) and not _TEAM_PARTS.isdisjoint(state)
 
@@ -97,7 +102,7 @@ def context_messages(state: JsonObject) -> list[object] | None:
         if isinstance(messages, list):
             return messages
     messages = state.get("messages")
-    return messages if isinstance(messages, list) and any(map(is_message, messages)) else None
+    return messages if isinstance(messages, list) and any(map(is_agentchat_message, messages)) else None
 
 
 def _collect_states(states: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
@@ -122,7 +127,7 @@ def _collect_states(states: JsonObject, contents: _TeamContents, log: ReadingLog
 def _collect_manager(name: str, state: JsonObject, contents: _TeamContents, log: ReadingLog) -> None:
     """Add the thread of a manager, and the task that it stores beside the thread."""
     contents.managers.add(name)
-    contents.threads.append(read_messages(state["message_thread"], log))
+    contents.threads.append(read_agentchat_messages(state["message_thread"], log))
     contents.speakers.collect(state["message_thread"])
     if isinstance(task := state.get("task"), str) and task.strip():
         contents.tasks.append(task)
@@ -145,7 +150,7 @@ def _collect_member_and_find_inner_teams(
         # Roles do not distinguish people from other agents, so the history is used only if the team has one agent.
         contents.histories.append(own["history"])
     buffer = state.get("message_buffer")
-    contents.views.append([*read_messages(context, log, name), *read_messages(buffer, log, name)])
+    contents.views.append([*read_agentchat_messages(context, log, name), *read_agentchat_messages(buffer, log, name)])
     teams = (inner_agent_states(own), inner_agent_states(own.get("inner_team_state")))
     return [team for team in teams if team is not None]
 

@@ -127,7 +127,7 @@ def speaker_name(value: object) -> str:
     return value if isinstance(value, str) and value.strip() else UNKNOWN_SPEAKER
 
 
-def name_in(message: JsonObject) -> str | None:
+def speaker_name_in(message: JsonObject) -> str | None:
     """Return the name that a message gives its speaker, or None."""
     name = message.get("name")
     return name if isinstance(name, str) and name.strip() else None

@@ -16,7 +16,7 @@ from afterword.extractors.rules import phrases, withdrawals
 from afterword.extractors.rules.dates import ALWAYS, Validity, past_day, split_days
 from afterword.extractors.rules.grammar import ClauseClaim, read_clause, relation_claim
 from afterword.extractors.rules.vocabulary import MONTHS, SHARED_VERB, attribute_of_phrase
-from afterword.extractors.slot_relation import RELATION_VERSION, relation
+from afterword.extractors.slot_relation import RELATION_VERSION, relation_by_slot
 from afterword.facts.assertions import EVERYTHING, Cue, Kind, SpeechAct, Verdict
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.foreign.stretches import foreign_stretches_by_turn
@@ -57,7 +57,7 @@ class RulesJudge:
 
     async def judge(self, pairs: Sequence[Pair]) -> tuple[list[Verdict], Usage]:
         """Return the verdicts that subject, attribute and value decide, and an empty usage."""
-        related = ((pair, relation(*pair)) for pair in pairs)
+        related = ((pair, relation_by_slot(*pair)) for pair in pairs)
         return [Verdict(pair[0].id, pair[1].id, *why, self.version) for pair, why in related if why], Usage()
 
 

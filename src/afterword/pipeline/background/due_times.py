@@ -27,7 +27,7 @@ _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 """The days of the week by their numbers in a cron expression, in which 7 is Sunday too."""
 
 
-class Clock:
+class JobClock:
     """The clock of the jobs. From `origin` on it runs `speed` times as fast as the machine's clock."""
 
     def __init__(self, origin: datetime | None = None, speed: float = 1.0) -> None:

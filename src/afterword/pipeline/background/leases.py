@@ -16,7 +16,7 @@ from sqlmodel import Session
 
 from afterword import telemetry
 from afterword.errors import AfterwordError, StoreError
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.store import jobs
 from afterword.store.access.webhooks import WebhookEvent, announce_everywhere
 from afterword.store.database.clock import check_not_ahead
@@ -87,7 +87,7 @@ async def attempt_job(
     store: Store,
     job: Job,
     *,
-    clock: Clock,
+    clock: JobClock,
     lease_s: float = LEASE_S,
     stop: Callable[[], str | None] = lambda: None,
 ) -> JobReport:
@@ -110,13 +110,13 @@ async def attempt_job(
     return JobReport(job.name, ending, clock.now(), lease.result.counts, lease.result.failures)
 
 
-def _is_due(transaction: Session, *, job: Job, due_at: datetime, clock: Clock, now: datetime) -> bool:
+def _is_due(transaction: Session, *, job: Job, due_at: datetime, clock: JobClock, now: datetime) -> bool:
     check_not_ahead(transaction, clock.to_real_time(now))
     return jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)
 
 
 class _Lease:
-    def __init__(self, store: Store, job: Job, clock: Clock, lease_s: float, due_at: datetime) -> None:
+    def __init__(self, store: Store, job: Job, clock: JobClock, lease_s: float, due_at: datetime) -> None:
         self.store, self.job, self.clock, self.lease_s, self.due_at = store, job, clock, lease_s, due_at
         self.holder = uuid4().hex
         self.until = clock.now()

@@ -16,12 +16,12 @@ from afterword.extractors.errors import ExtractionError
 from afterword.extractors.extractor import Extractor
 from afterword.extractors.judge import Judge
 from afterword.facts.scopes import Scope
-from afterword.pipeline.background.due_times import Clock, Rhythm
+from afterword.pipeline.background.due_times import JobClock, Rhythm
 from afterword.pipeline.background.leases import Job, JobResult
 from afterword.pipeline.background.webhook_sending import WEBHOOKS, WebhookSender
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import AT_ONCE, CostTracker
-from afterword.pipeline.consolidation import consolidate_scope, erase_and_compare, retain_and_compare
+from afterword.pipeline.consolidation import apply_retention_and_compare, consolidate_scope, erase_requested_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.vector_refresh import VectorRefresher
@@ -67,7 +67,7 @@ class PeriodicJobs:
     new_tracker: Callable[[], CostTracker]
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     rule: ConsolidationRule = field(default_factory=ConsolidationRule)
-    clock: Clock = field(default_factory=Clock)
+    clock: JobClock = field(default_factory=JobClock)
     stop: Callable[[], str | None] = lambda: None
     defer: Callable[[], Awaitable[int]] | None = None
     refresher: VectorRefresher | None = None
@@ -77,7 +77,7 @@ class PeriodicJobs:
     retention: Retention = field(default_factory=Retention)
     webhooks: WebhookSender | None = None
 
-    async def process_pending_sessions(self) -> JobResult:
+    async def process_waiting_sessions(self) -> JobResult:
         """Process the recorded sessions, or hand them to workers."""
         if self.defer is not None:
             return JobResult({"sessions handed to workers": await self.defer(), **await self._erase_on_request()})
@@ -145,7 +145,9 @@ class PeriodicJobs:
     async def forget_by_retention(self) -> JobResult:
         """Forget the sessions and facts that are older than the retention allows."""
         scopes = await self.store.read(read_scopes)
-        erased = await retain_and_compare(self.store, scopes, self.retention, judge=self.judge, at=self.clock.now())
+        erased = await apply_retention_and_compare(
+            self.store, scopes, self.retention, judge=self.judge, at=self.clock.now()
+        )
         return JobResult({"rows erased": erased.total()})
 
     async def _erase_on_request(self) -> dict[str, int]:
@@ -156,7 +158,7 @@ class PeriodicJobs:
         if not self.erases:
             return {}
         scopes = await self.store.read(scopes_with_erase_requests)
-        erased = await erase_and_compare(
+        erased = await erase_requested_and_compare(
             self.store, scopes, judge=self.judge, at=self.clock.now(), wait=self.erase_wait
         )
         return {"rows erased on request": erased.total()} if erased else {}
@@ -165,7 +167,7 @@ class PeriodicJobs:
         """Return the jobs with their rhythms. Retries come first: the same round processes what they queue again."""
         work_by_name: dict[str, Callable[[], Awaitable[JobResult | None]]] = {
             RETRIES: self.queue_failed_sessions,
-            PENDING: self.process_pending_sessions,
+            PENDING: self.process_waiting_sessions,
             CONSOLIDATION: self.consolidate_due_scopes,
         }
         if self.refresher is not None:
@@ -173,6 +175,6 @@ class PeriodicJobs:
         if self.retention.is_on:
             work_by_name[RETENTION] = self.forget_by_retention
         if self.webhooks is not None:
-            work_by_name[WEBHOOKS] = self.webhooks.send
+            work_by_name[WEBHOOKS] = self.webhooks.send_due_posts
         # Failures to send posts are not announced: each announcement would be another post.
         return [Job(name, rhythms[name], work, is_announced=name != WEBHOOKS) for name, work in work_by_name.items()]

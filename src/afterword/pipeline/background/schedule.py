@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from afterword import telemetry
 from afterword.errors import ClockAhead, StoreError
-from afterword.pipeline.background.due_times import Clock
+from afterword.pipeline.background.due_times import JobClock
 from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import LEASE_S, AttemptEnding, Job, JobReport, attempt_job
 from afterword.store.database.engine import Store
@@ -32,7 +32,7 @@ class Schedule:
     store: Store
     jobs: Sequence[Job]
     _: KW_ONLY
-    clock: Clock = field(default_factory=Clock)
+    clock: JobClock = field(default_factory=JobClock)
     jitter_s: float = 5.0
     lease_s: float = LEASE_S
     halt: Halt = field(default_factory=Halt)

@@ -194,7 +194,7 @@ class WebhookSender:
     now: Callable[[], datetime]
     stop: Callable[[], str | None] = lambda: None
 
-    async def send(self) -> JobResult | None:
+    async def send_due_posts(self) -> JobResult | None:
         """Send the posts that are due, and return how many were sent. One failing webhook does not delay the others."""
         hooks = await self.store.read(webhooks.read_webhooks)
         if not hooks:
@@ -214,13 +214,13 @@ class WebhookSender:
             is_over = time.monotonic() - began_s > TIMEOUTS_PER_ROUND * self.rules.timeout_s
             if is_over or self.stop() is not None:
                 break
-            if failure := await self.try_post(hook, post):
+            if failure := await self.send_post(hook, post):
                 failures[failure] += 1
                 break
             sent += 1
         return sent
 
-    async def try_post(self, hook: Webhook, post: WebhookPost) -> str | None:
+    async def send_post(self, hook: Webhook, post: WebhookPost) -> str | None:
         """Send one post and record the result. Return why it failed, or None if it was accepted."""
         _, secret = await self.store.read(partial(webhooks.read_webhook, webhook_id=hook.id))
         at = self.now()
@@ -257,7 +257,7 @@ def post_body(post: WebhookPost, tenant: str) -> bytes:
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode("ascii")
 
 
-def signature(secret: str, timestamp: str, body: bytes) -> str:
+def post_signature(secret: str, timestamp: str, body: bytes) -> str:
     """Return the HMAC-SHA256 over timestamp, a dot and body, in hexadecimal."""
     return hmac.new(secret.encode("ascii"), timestamp.encode("ascii") + b"." + body, hashlib.sha256).hexdigest()
 
@@ -271,7 +271,7 @@ def post_headers(secret: str, post: WebhookPost, body: bytes, at: datetime) -> d
         "Afterword-Post": post.id,
         "Afterword-Event": post.event,
         "Afterword-Timestamp": timestamp,
-        "Afterword-Signature": f"v1={signature(secret, timestamp, body)}",
+        "Afterword-Signature": f"v1={post_signature(secret, timestamp, body)}",
     }
 
 

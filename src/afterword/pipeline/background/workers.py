@@ -31,7 +31,7 @@ from afterword.pipeline.background.halt import Halt
 from afterword.pipeline.background.leases import JobResult
 from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import CostTracker
-from afterword.pipeline.consolidation import erase_and_compare
+from afterword.pipeline.consolidation import erase_requested_and_compare
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import sessions
@@ -93,7 +93,7 @@ async def _has_tables(app: App) -> bool:
     return row["name"] is not None
 
 
-async def enqueue(app: App, store: Store) -> int:
+async def enqueue_waiting_sessions(app: App, store: Store) -> int:
     """Add every waiting session to the queue, unless it is in it. Return how many were added."""
     waiting = await store.read(sessions.pending_session_keys)
     return sum([await _enqueue_session(app, key, scope_key) for key, scope_key in waiting])
@@ -215,7 +215,7 @@ class Worker:
 
     async def _queue_waiting_sessions(self, app: App) -> None:
         await self.store.write(lambda transaction: sessions.requeue_failed_sessions(transaction, datetime.now(UTC)))
-        await enqueue(app, self.store)
+        await enqueue_waiting_sessions(app, self.store)
 
     async def process(self, session: int) -> None:
         """Process the session with this key, unless it is done or not due."""
@@ -246,7 +246,9 @@ class Worker:
     async def _update_scope(self, scope: Scope) -> None:
         """Erase what people of the scope asked to forget, and make the vectors of its new facts."""
         if self.erases:
-            await erase_and_compare(self.store, [scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait)
+            await erase_requested_and_compare(
+                self.store, [scope], judge=self.judge, at=datetime.now(UTC), wait=self.erase_wait
+            )
         if self.refresher is not None:
             refreshed = await self.refresher.refresh([scope])
             if refreshed.error is not None:

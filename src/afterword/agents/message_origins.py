@@ -24,13 +24,13 @@ from afterword.privacy.state_keys import EXAMPLE_MARK
 
 SessionName = tuple[Scope, str]
 """A session: its scope and its id."""
-_Owners = frozenset[SessionName]
+_Origins = frozenset[SessionName]
 """The sessions that a message was said in: several only if they were recorded at the same time."""
 _Path = tuple[str, ...]
 _SpeakerAndDigest = tuple[object, str]
 _Value = TypeVar("_Value")
 
-_NO_OWNERS: _Owners = frozenset()
+_NO_ORIGINS: _Origins = frozenset()
 _THREAD, _BUFFER = "message_thread", "message_buffer"
 _MESSAGE_LISTS = frozenset({"messages", "history", _THREAD, _BUFFER})
 """The keys of saved states under which lists of messages are stored."""
@@ -57,39 +57,39 @@ class _IdentityMap(Generic[_Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class _RecordedOwners:
-    """The owners of the messages in the state of one object, apart from messages that are objects themselves.
+class _RecordedOrigins:
+    """The origins of the messages in the state of one object, apart from messages that are objects themselves.
 
-    `by_id` has the owners of messages with an id. `by_list` has those of the other messages, each with a digest, by the
-    path of their list. `buffered` has the messages in the buffer of each member of a team, each as its speaker and a
-    digest of its words: the member gets these messages with its next task, and then holds them in another form.
+    `by_id` has the origins of messages with an id. `by_list` has those of the other messages, each with a digest, by
+    the path of their list. `buffered` has the messages in the buffer of each member of a team, each as its speaker and
+    a digest of its words: the member gets these messages with its next task, and then holds them in another form.
     """
 
-    by_id: Mapping[str, _Owners] = field(default_factory=dict)
-    by_list: Mapping[_Path, Sequence[tuple[str, _Owners]]] = field(default_factory=dict)
-    buffered: Mapping[_Path, Sequence[tuple[_SpeakerAndDigest, _Owners]]] = field(default_factory=dict)
+    by_id: Mapping[str, _Origins] = field(default_factory=dict)
+    by_list: Mapping[_Path, Sequence[tuple[str, _Origins]]] = field(default_factory=dict)
+    buffered: Mapping[_Path, Sequence[tuple[_SpeakerAndDigest, _Origins]]] = field(default_factory=dict)
 
 
-_owners_of_live_messages: _IdentityMap[_Owners] = _IdentityMap()
-"""The owners of the messages in the model contexts of live agents."""
-_recorded_owners: _IdentityMap[_RecordedOwners] = _IdentityMap()
-_open_sessions: _IdentityMap[tuple[SessionName, ...]] = _IdentityMap()
+_origins_of_live_messages: _IdentityMap[_Origins] = _IdentityMap()
+"""The origins of the messages in the model contexts of live agents."""
+_recorded_origins: _IdentityMap[_RecordedOrigins] = _IdentityMap()
+_sessions_in_progress: _IdentityMap[tuple[SessionName, ...]] = _IdentityMap()
 
 
 @contextmanager
-def open_session(agent_or_team: object, name: SessionName) -> Iterator[None]:
+def session_in_progress(agent_or_team: object, name: SessionName) -> Iterator[None]:
     """Count what is said in the block as said in this session, even if another session saves it first."""
     agents = list(agents_in(agent_or_team))
     for agent in agents:
-        _open_sessions.set(agent, (*_open_sessions.get(agent, ()), name))
+        _sessions_in_progress.set(agent, (*_sessions_in_progress.get(agent, ()), name))
     try:
         yield
     finally:
         for agent in agents:
-            names = list(_open_sessions.get(agent, ()))
+            names = list(_sessions_in_progress.get(agent, ()))
             if name in names:
                 names.remove(name)
-            _open_sessions.set(agent, tuple(names))
+            _sessions_in_progress.set(agent, tuple(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _MessageList:
         return tuple(str(each) for each in ids) if all(isinstance(each, str) and each for each in ids) else ()
 
 
-class HeldMessages:
+class MessagesInState:
     """The messages in the state that was just saved of a live agent or team."""
 
     def __init__(self, agent_or_team: object, state: Mapping[str, Any]) -> None:
@@ -123,7 +123,9 @@ class HeldMessages:
         """Whether some message is known to be said in other sessions, and in none of these."""
         return any(self._places_of_other_sessions(each, names) for each in self._lists)
 
-    def without_other_sessions(self, state: Mapping[str, Any], names: Collection[SessionName]) -> Mapping[str, Any]:
+    def state_without_other_sessions(
+        self, state: Mapping[str, Any], names: Collection[SessionName]
+    ) -> Mapping[str, Any]:
         """Return the state without the messages that are known to be said in other sessions, and in none of these.
 
         `names` are the names that the recorded session has and had. Marked examples and memory blocks stay.
@@ -131,52 +133,50 @@ class HeldMessages:
         places = {each.path: places for each in self._lists if (places := self._places_of_other_sessions(each, names))}
         return _without_messages(state, (), places) if places else state
 
-    def record_new_messages(self, name: SessionName) -> None:
-        """Record that messages without an owner were said in this session, and in all sessions that are open now."""
-        opened = (names for agent in agents_in(self._recorded) for names in _open_sessions.get(agent, ()))
+    def assign_new_messages(self, name: SessionName) -> None:
+        """Record that messages without an origin were said in this session, and in all sessions that are open now."""
+        opened = (names for agent in agents_in(self._recorded) for names in _sessions_in_progress.get(agent, ()))
         new = frozenset({name, *opened})
-        self._store_owners([tuple(owners or new for owners in self._owners(each)) for each in self._lists])
+        self._store_origins([tuple(origins or new for origins in self._origins(each)) for each in self._lists])
 
-    def record_loaded_messages(self, name: SessionName) -> None:
+    def assign_loaded_messages(self, name: SessionName) -> None:
         """Record that all the messages were loaded from this session."""
-        self._store_owners([(frozenset({name}),) * len(each.messages) for each in self._lists])
+        self._store_origins([(frozenset({name}),) * len(each.messages) for each in self._lists])
 
     def _places_of_other_sessions(self, each: _MessageList, names: Collection[SessionName]) -> set[int]:
-        owners = zip(each.places, self._owners(each), strict=True)
-        return {
-            place for place, owners_of_message in owners if owners_of_message and owners_of_message.isdisjoint(names)
-        }
+        origins = zip(each.places, self._origins(each), strict=True)
+        return {place for place, sessions in origins if sessions and sessions.isdisjoint(names)}
 
-    def _owners(self, each: _MessageList) -> list[_Owners]:
-        recorded = _recorded_owners.get(self._recorded, _RecordedOwners())
+    def _origins(self, each: _MessageList) -> list[_Origins]:
+        recorded = _recorded_origins.get(self._recorded, _RecordedOrigins())
         if each.live:
-            live_owners = [_owners_of_live_messages.get(message, _NO_OWNERS) for message in each.live]
-            owners = _with_owners_of_buffered(each, live_owners, recorded)
+            live_origins = [_origins_of_live_messages.get(message, _NO_ORIGINS) for message in each.live]
+            origins = _with_origins_of_buffered(each, live_origins, recorded)
         elif each.ids:
-            owners = [recorded.by_id.get(number, _NO_OWNERS) for number in each.ids]
+            origins = [recorded.by_id.get(number, _NO_ORIGINS) for number in each.ids]
         else:
-            owners = _owners_in_known_list(each, recorded.by_list.get(each.path, ()))
+            origins = _origins_in_known_list(each, recorded.by_list.get(each.path, ()))
         for place, message in enumerate(each.messages):
             # A model refuses the result of a call without the call. So the two stay together.
             if place and message.get("type") == "FunctionExecutionResultMessage":
-                owners[place] = owners[place - 1] or owners[place]
-        return owners
+                origins[place] = origins[place - 1] or origins[place]
+        return origins
 
-    def _store_owners(self, owners: Sequence[Sequence[_Owners]]) -> None:
-        by_id: dict[str, _Owners] = {}
-        by_list: dict[_Path, list[tuple[str, _Owners]]] = {}
-        buffered: dict[_Path, list[tuple[_SpeakerAndDigest, _Owners]]] = {}
-        for each, of_list in zip(self._lists, owners, strict=True):
+    def _store_origins(self, origins: Sequence[Sequence[_Origins]]) -> None:
+        by_id: dict[str, _Origins] = {}
+        by_list: dict[_Path, list[tuple[str, _Origins]]] = {}
+        buffered: dict[_Path, list[tuple[_SpeakerAndDigest, _Origins]]] = {}
+        for each, of_list in zip(self._lists, origins, strict=True):
             if each.path[-1] == _BUFFER:
                 buffered[each.path[:-1]] = list(zip(map(_speaker_and_digest, each.messages), of_list, strict=True))
             if each.live:
-                for message, owners_of_message in zip(each.live, of_list, strict=True):
-                    _owners_of_live_messages.set(message, owners_of_message)
+                for message, origins_of_message in zip(each.live, of_list, strict=True):
+                    _origins_of_live_messages.set(message, origins_of_message)
             elif each.ids:
                 by_id |= zip(each.ids, of_list, strict=True)
             else:
                 by_list[each.path] = list(zip(map(_digest, each.messages), of_list, strict=True))
-        _recorded_owners.set(self._recorded, _RecordedOwners(by_id, by_list, buffered))
+        _recorded_origins.set(self._recorded, _RecordedOrigins(by_id, by_list, buffered))
 
 
 def _message_lists_in(value: object, path: _Path = ()) -> Iterator[tuple[_Path, list[Any]]]:
@@ -214,25 +214,27 @@ def _message_list(
     return _MessageList(path, tuple(places), tuple(messages), live)
 
 
-def _owners_in_known_list(each: _MessageList, known: Sequence[tuple[str, _Owners]]) -> list[_Owners]:
-    """Return the owners of messages without ids. They are known if the list only goes on since it was recorded."""
+def _origins_in_known_list(each: _MessageList, known: Sequence[tuple[str, _Origins]]) -> list[_Origins]:
+    """Return the origins of messages without ids. They are known if the list only goes on since it was recorded."""
     is_continued = [_digest(message) for message in each.messages[: len(known)]] == [seen for seen, _ in known]
-    owners = [owners_of_message for _, owners_of_message in known] if is_continued else []
-    return owners + [_NO_OWNERS] * (len(each.messages) - len(owners))
+    origins = [origins_of_message for _, origins_of_message in known] if is_continued else []
+    return origins + [_NO_ORIGINS] * (len(each.messages) - len(origins))
 
 
-def _with_owners_of_buffered(each: _MessageList, owners: list[_Owners], recorded: _RecordedOwners) -> list[_Owners]:
-    """Return the owners with those of messages that waited in the agent's buffer before they came into its context."""
+def _with_origins_of_buffered(
+    each: _MessageList, origins: list[_Origins], recorded: _RecordedOrigins
+) -> list[_Origins]:
+    """Return the origins with those of messages that waited in the agent's buffer before they came into its context."""
     buffered = [
         entry for path, entries in recorded.buffered.items() if each.path[: len(path)] == path for entry in entries
     ]
     for place, message in enumerate(each.messages if buffered else ()):
         source, words = _speaker_and_digest(message)
         fitting = (index for index, (known, _) in enumerate(buffered) if known in ((source, words), (source, "")))
-        if not owners[place] and (index := next(fitting, None)) is not None:
-            owners[place] = buffered[index][1]
+        if not origins[place] and (index := next(fitting, None)) is not None:
+            origins[place] = buffered[index][1]
             del buffered[: index + 1]
-    return owners
+    return origins
 
 
 def _speaker_and_digest(message: Mapping[str, Any]) -> _SpeakerAndDigest:

@@ -16,7 +16,7 @@ from typing import Any
 from afterword.extractors.candidates import Candidate, Citation, mask_candidate
 from afterword.extractors.extractor import Extraction
 from afterword.extractors.quote_search import find_quote
-from afterword.extractors.transcript_assembly import compare_turns
+from afterword.extractors.transcript_assembly import diff_turns
 from afterword.facts.sequence_diff import LARGEST_COMPARED
 from afterword.facts.transcripts import Role, Turn
 from afterword.normal_form import composed
@@ -48,7 +48,7 @@ _MASKS = re.compile(rf"{re.escape(NAMED_SECRET)}(?:\W{{1,3}}{re.escape(NAMED_SEC
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-class WordsNamedByModel:
+class WordsCalledPrivate:
     """The secrets, and the turns off the record, that a model has named in one session.
 
     `refused` counts the named secrets that are not masked.
@@ -153,7 +153,7 @@ def hide_as_stored(
     new_turns = hide_after_lost_turns(new_turns, stored_turns, markers)
     hiding = _HidingAsStored(new_turns, stored_turns, finds_off_record=off_record_places is None)
     hiding.take_off_record(off_record_places or ())
-    for is_equal, *bounds in compare_turns(stored_turns, new_turns):
+    for is_equal, *bounds in diff_turns(stored_turns, new_turns):
         if not is_equal:
             hiding.hide_changed_turns(*bounds)
     return hiding.hidden_turns(markers)
