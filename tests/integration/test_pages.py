@@ -20,13 +20,13 @@ from afterword.extractors.rejection_reasons import REASON_DETAILS
 from afterword.facts.removals import UNNAMED, UNNAMED_HEALTH, held_reason
 from afterword.server.pages.rendering import (
     LANGUAGES,
-    Reader,
+    ReaderSettings,
     address,
-    catalogue,
     page_path_or_empty,
     preferred_language,
     refusal_detail,
     scope_path,
+    texts_by_key,
 )
 from afterword.server.pages.visit import LINK_S, MOST_OF_ONE_KEY, SIGNED_IN_S, BrowserSessions
 from afterword.server.pages.visit import Visitor as SignedInVisitor
@@ -343,7 +343,7 @@ async def test_an_administrator_sees_its_own_tenant_alone(visitor: Visitor) -> N
 
 
 def test_both_languages_have_the_same_texts() -> None:
-    english, german = catalogue("en"), catalogue("de")
+    english, german = texts_by_key("en"), texts_by_key("de")
     assert english.keys() == german.keys()
     for key, text in english.items():
         placeholders = [sorted(re.findall(r"\{\w+\}", each)) for each in (text, german[key])]
@@ -357,9 +357,9 @@ def test_every_text_of_the_templates_is_in_the_catalogue() -> None:
     for path in (PAGES / "templates").iterdir():
         html = path.read_text(encoding="utf-8")
         for key in re.findall(r"\bt\(\s*[\"']([a-z_.-]+)[\"'][,)]", html):
-            assert key in catalogue("en"), f"{path.name}: {key}"
+            assert key in texts_by_key("en"), f"{path.name}: {key}"
         for prefix in re.findall(r"\bt(?:_or)?\(\s*[\"']([a-z_.]+\.|[a-z_.]+_)[\"'] ~", html):
-            assert any(key.startswith(prefix) for key in catalogue("en")), f"{path.name}: {prefix}"
+            assert any(key.startswith(prefix) for key in texts_by_key("en")), f"{path.name}: {prefix}"
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ async def test_an_error_leads_back_to_the_page_before_it(visitor: Visitor) -> No
 
 
 def test_numbers_are_written_as_the_reader_does() -> None:
-    english, german = (Reader(language, "UTC", has_shortcuts=True) for language in ("en", "de"))
+    english, german = (ReaderSettings(language, "UTC", has_shortcuts=True) for language in ("en", "de"))
     assert (english.number(1234567), german.number(1234567)) == ("1,234,567", "1.234.567")
     assert (english.number(0.5, 2), german.number(0.5, 2)) == ("0.50", "0,50")
     assert german.dollars(Spending(calls=1, micro_usd=1_234_500)) == "$1,2345"
@@ -463,7 +463,7 @@ def sentences_of(*names: str) -> set[str]:
 
 def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> None:
     """Reasons of code, and what the pages refuse; the reasons of a model are its own words."""
-    german, pages = Reader("de", "UTC", has_shortcuts=True), ("visit", "memory_pages")
+    german, pages = ReaderSettings("de", "UTC", has_shortcuts=True), ("visit", "memory_pages")
     shown = sentences_of(
         *("extractors/slot_relation.py", "store/reviews.py", "store/agent_requests.py", "store/entries.py"),
         *(f"server/pages/{name}.py" for name in pages),
@@ -479,7 +479,7 @@ def test_what_the_memory_says_itself_is_said_in_the_language_of_the_reader() -> 
 
 def test_a_refusal_names_its_reason_once() -> None:
     for reason, detail in REASON_DETAILS.items():
-        assert catalogue("en")[f"refused.{reason}"] == detail
+        assert texts_by_key("en")[f"refused.{reason}"] == detail
         assert refusal_detail(reason, detail) == ""
         assert refusal_detail(reason, f"my dog: {detail}") == "my dog"
 
@@ -818,4 +818,4 @@ def test_a_local_visitor_is_audited_in_the_tenant_of_the_memory() -> None:
     visitor = SignedInVisitor.local()
     scope = afterword.Scope("other", afterword.Scope.user("a").kind, "eve")
     assert visitor.opens(scope)
-    assert visitor.key_for(scope) == replace(visitor.key, tenant="other")
+    assert visitor.key_in_audit_log(scope) == replace(visitor.key, tenant="other")

@@ -88,7 +88,7 @@ def test_what_is_computed_from_words_is_cached_where_forgetting_clears_it(module
     assert of_texts == {
         *(
             "load_prompt",
-            "catalogue",
+            "texts_by_key",
             "compiled_expression",
             "zone_by_name",
         ),  # names of files, of zones, and expressions

@@ -256,7 +256,7 @@ class AgentAccess(TypeCheckedMethods):
         `about` is the person or thing that the sentence is about, by default the owner of the memory. If the same
         sentence is known already, the status is `DONE`, and there is no run. Raises `ArgumentInvalid`.
         """
-        statement = checked_text("statement", statement)
+        statement = checked_agent_argument("statement", statement)
         (known_kind,) = chosen_members(Kind, kind, "kind")
         if any(fact.is_served and folded(fact.statement) == folded(statement) for fact in await self._told_facts()):
             return RequestOutcome(agent_requests.RequestStatus.DONE)
@@ -264,15 +264,15 @@ class AgentAccess(TypeCheckedMethods):
             statement,
             known_kind,
             self._subject(about),
-            snake_case(checked_text("attribute", attribute, may_be_empty=True)) or "note",
-            checked_text("value", value, may_be_empty=True) or None,
+            snake_case(checked_agent_argument("attribute", attribute, may_be_empty=True)) or "note",
+            checked_agent_argument("value", value, may_be_empty=True) or None,
             tags=checked_new_tags(tags),
         )
         return await self._call(agent_requests.request_statement, entry, quote=None, relate=relation_by_slot)
 
     def _subject(self, about: str) -> str:
         """Return the subject of a fact about this person or thing: `OWNER` if the owner of the memory is meant."""
-        name = checked_text("about", about, may_be_empty=True)
+        name = checked_agent_argument("about", about, may_be_empty=True)
         is_own_name = self.scope.kind is ScopeKind.USER and folded(name) == folded(self.scope.id)
         return OWNER if not name or is_generic_name(name) or is_own_name else name
 
@@ -284,11 +284,11 @@ class AgentAccess(TypeCheckedMethods):
         """
         fact = await self._told_fact(fact_id)
         entry = Entry(
-            checked_text("statement", statement),
+            checked_agent_argument("statement", statement),
             fact.kind,
             fact.subject,
             fact.attribute,
-            checked_text("value", value, may_be_empty=True) or None,
+            checked_agent_argument("value", value, may_be_empty=True) or None,
             tags=fact.tags,
         )
         return await self._call(agent_requests.request_correction, fact, entry, is_change=changed)
@@ -329,7 +329,7 @@ class AgentAccess(TypeCheckedMethods):
         return told_fact
 
 
-def checked_text(argument: str, text: str, *, may_be_empty: bool = False) -> str:
+def checked_agent_argument(argument: str, text: str, *, may_be_empty: bool = False) -> str:
     """Return an argument of an agent as one line. Raises `ArgumentInvalid` if it is too long or must not be empty."""
     line = safe_line(text)
     longest = LONGEST_BY_FIELD["subject" if argument == "about" else argument]

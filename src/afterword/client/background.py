@@ -40,7 +40,7 @@ async def open_schedule(
     settings, options = resources.settings, resources.settings.schedule
     rhythms = _rhythm_by_job(options)
     store = await resources.store()
-    queue = session_enqueuer(store) if options.defer else nullcontext()
+    queue = waiting_sessions_enqueuer(store) if options.defer else nullcontext()
     async with resources.extractor_and_judge() as configured, queue as defer:
         chores = PeriodicJobs(
             store,
@@ -107,7 +107,7 @@ async def run_worker(
 
 
 @asynccontextmanager
-async def session_enqueuer(store: Store) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+async def waiting_sessions_enqueuer(store: Store) -> AsyncIterator[Callable[[], Awaitable[int]]]:
     """Yield a function that puts the waiting sessions into the workers' queue, and returns their number.
 
     Raises `ArgumentInvalid` if there can be no workers.

@@ -133,7 +133,7 @@ class Resources:
         is_custom = extractor_kind is None and (self._extractor is not None or self._judge is not None)
         return is_custom or (extractor_kind or self.settings.extractor) != "rules"
 
-    def offline_extractor(self) -> Extractor | None:
+    def offline_extractor_if_configured(self) -> Extractor | None:
         """Return the offline rules if they are the configured extractor, None if a model is."""
         is_offline = self._extractor is None and self.settings.extractor == "rules"
         return RulesExtractor() if is_offline else None

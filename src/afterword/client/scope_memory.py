@@ -26,7 +26,7 @@ from afterword.client.processing import (
 )
 from afterword.client.results import ProcessingReport
 from afterword.client.scope_changes import ScopeChanges
-from afterword.client.session_processing.background_processor import processor_of
+from afterword.client.session_processing.background_processor import existing_or_new_processor
 from afterword.client.session_processing.selection import selection_from_source
 from afterword.client.store_results import ExportedFile, OutdatedSession
 from afterword.errors import ArgumentInvalid, NotFound, StateConflict
@@ -276,7 +276,7 @@ class ScopeMemory(ScopeChanges):
             store=self._resources.shared_store(),
             humans=humans,
             off_the_record=off_the_record,
-            process=processor_of(self._resources) if process else False,
+            process=existing_or_new_processor(self._resources) if process else False,
             clock=self._resources.now,
         )
 
@@ -335,7 +335,7 @@ class ScopeMemory(ScopeChanges):
         return memory_tools(
             self.memory(),
             humans=HUMAN_NAMES if humans is None else humans,
-            extractor=self._resources.offline_extractor(),
+            extractor=self._resources.offline_extractor_if_configured(),
             findings=findings,
         )
 

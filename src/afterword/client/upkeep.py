@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from afterword.client.arguments import scope_of
-from afterword.client.background import migrate, open_schedule, run_worker, session_enqueuer
+from afterword.client.background import migrate, open_schedule, run_worker, waiting_sessions_enqueuer
 from afterword.client.forgetting import forget_older_than_allowed
 from afterword.client.processing import ProcessingOptions
 from afterword.client.queries import audit_page_reader
 from afterword.client.resources import Resources
-from afterword.client.session_processing.background_processor import BackgroundProcessor, processor_of
+from afterword.client.session_processing.background_processor import BackgroundProcessor, existing_or_new_processor
 from afterword.client.store_results import AuditPage, BackupFile, ExportedFile, TombstoneReplay
 from afterword.client.type_checks import TypeCheckedMethods
 from afterword.errors import ArgumentInvalid, NotFound, StoreInvalid
@@ -61,7 +61,7 @@ class StoreUpkeep(TypeCheckedMethods):
         sessions are processed. `close` of this object stops it; the remaining sessions stay queued. Each `Afterword`
         has one processor, with the options of the first call.
         """
-        return processor_of(self._resources, options)
+        return existing_or_new_processor(self._resources, options)
 
     async def audit(
         self,
@@ -203,7 +203,7 @@ class StoreUpkeep(TypeCheckedMethods):
 
         Raises `ArgumentInvalid` unless the store is PostgreSQL and `afterword[workers]` is installed.
         """
-        async with session_enqueuer(await self._resources.store()) as enqueue:
+        async with waiting_sessions_enqueuer(await self._resources.store()) as enqueue:
             return await enqueue()
 
     async def run_worker(

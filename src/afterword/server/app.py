@@ -22,7 +22,7 @@ from afterword.server.answer_forms import ready_json
 from afterword.server.background import BackgroundWork
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
 from afterword.server.pages.mount import add_pages
-from afterword.server.pages.rendering import prepare_pages
+from afterword.server.pages.rendering import preload_templates_and_texts
 from afterword.server.pages.visit import sender_key_id
 from afterword.server.problems import MEDIA_TYPE, UNAVAILABLE, add_error_handlers, problem_response
 from afterword.server.request_guard import RequestGuard
@@ -126,7 +126,7 @@ def _api_routes() -> tuple[BaseRoute, ...]:
 
 @asynccontextmanager
 async def _lifespan(service: FastAPI) -> AsyncIterator[None]:
-    await asyncio.to_thread(prepare_pages)
+    await asyncio.to_thread(preload_templates_and_texts)
     async with service.state.background.running_until_block_ends(), service.state.mcp_sessions.run():
         yield
 

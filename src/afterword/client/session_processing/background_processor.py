@@ -113,7 +113,7 @@ class _LoopQueue:
     task: asyncio.Task[None] | None = None
 
 
-def processor_of(resources: Resources, options: ProcessingOptions | None = None) -> BackgroundProcessor:
+def existing_or_new_processor(resources: Resources, options: ProcessingOptions | None = None) -> BackgroundProcessor:
     """Return the background processor of these resources. The first call creates it, with `options`."""
     if resources.processor is None:
         resources.processor = BackgroundProcessor(resources, options)

@@ -69,7 +69,7 @@ async def _overview(visit: Visit) -> dict[str, Any]:
 
 def _filters(visit: Visit) -> dict[str, str]:
     """Return the filters in the address. A kind or status that does not exist is left out."""
-    filters = {name: visit.query(name) for name in FILTERS}
+    filters = {name: visit.query_value(name) for name in FILTERS}
     for name, known in (("kind", KINDS), ("status", (*SHOWN_STATUSES, "all"))):
         if filters[name] not in known:
             filters[name] = ""
@@ -78,7 +78,7 @@ def _filters(visit: Visit) -> dict[str, str]:
 
 async def show_memory(visit: Visit) -> Response:
     """Show what is remembered, by kind and subject, or what a search finds."""
-    query, as_of, filters = visit.query("q"), visit.query("as_of"), _filters(visit)
+    query, as_of, filters = visit.query_value("q"), visit.query_value("as_of"), _filters(visit)
     kind, about, status, tag = (filters[name] or None for name in FILTERS)
     narrowed: dict[str, Any] = {"kind": kind, "tags": tag or (), "as_of": as_of or None}
     listing = partial(
@@ -115,7 +115,7 @@ async def show_decision_count(visit: Visit) -> Response:
 
 async def show_context_page(visit: Visit) -> Response:
     """Show what an agent would be told for a question: the block by layers, and what is left out of it."""
-    budget, query = parse_number(visit.query("budget"), most_digits=6), visit.query("q")
+    budget, query = parse_number(visit.query_value("budget"), most_digits=6), visit.query_value("q")
     if budget is not None:
         budget = min(max(budget, 1), LARGEST_BUDGET)
     block = await visit.memory.context(query, budget_tokens=budget, most_left_out=MOST_LEFT_OUT)
@@ -177,7 +177,7 @@ def _forget_target(value_of: Callable[[str], str]) -> dict[str, Any]:
 
 async def show_forget_preview(visit: Visit) -> Response:
     """Show what would be erased: the sentences, and how many other rows."""
-    target = _forget_target(visit.query)
+    target = _forget_target(visit.query_value)
     receipt, statements, total = await visit.memory.preview_forget(**target), list[str](), 0
     match target:
         case {"fact": fact_id}:

@@ -21,7 +21,7 @@ from afterword.server.pages.rendering import (
     PREFIX,
     STATIC_FILES,
     ZONE_COOKIE,
-    Reader,
+    ReaderSettings,
     page_path_or_empty,
     render_template,
     scope_path,
@@ -50,7 +50,7 @@ async def show_sign_in(request: Request) -> Response:
     if await find_browser_session_and_count(request) is not None:
         return RedirectResponse(f"{PREFIX}/", 303)
     values = {"target": page_path_or_empty(request.query_params.get("next", "")), "is_refused": False}
-    return render_template(request, Reader.of(request), "sign_in.html", values)
+    return render_template(request, ReaderSettings.of(request), "sign_in.html", values)
 
 
 async def sign_in(request: Request) -> Response:
@@ -61,7 +61,7 @@ async def sign_in(request: Request) -> Response:
         key = await app.keys.verify(form.get("key", "").strip())
     except KeyInvalid:
         values = {"target": target, "is_refused": True}
-        return render_template(request, Reader.of(request), "sign_in.html", values, status=401)
+        return render_template(request, ReaderSettings.of(request), "sign_in.html", values, status=401)
     await request.app.state.shared.count_or_refuse_request(request, key)
     sessions: BrowserSessions = request.app.state.browser_sessions
     sessions.end(request.cookies.get(SESSION_COOKIE))
@@ -76,7 +76,7 @@ async def open_link(request: Request) -> Response:
     The answer is a page that moves on by itself, not a redirect. After a redirect that began on another site, a browser
     would not send the cookie, because it has SameSite=Strict.
     """
-    sessions, reader = request.app.state.browser_sessions, Reader.of(request)
+    sessions, reader = request.app.state.browser_sessions, ReaderSettings.of(request)
     target = sessions.use_link(request.query_params.get("link", "")) if request.method == "GET" else None
     if target is None:
         values = {"title": reader.text("error.link"), "detail": "", "number": 403, "back": ""}

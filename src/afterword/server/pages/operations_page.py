@@ -29,9 +29,9 @@ class CostBar(NamedTuple):
 
 async def show_operations(visit: Visit) -> Response:
     """Show the operations page."""
-    app, tenant, prefix = visit.app, visit.visitor.tenant, visit.query("prefix")
+    app, tenant, prefix = visit.app, visit.visitor.tenant, visit.query_value("prefix")
     scopes_after, queue_after, failures_after, audit_after = (
-        visit.query(f"{name}_after") or None for name in ("scopes", "queue", "failures", "audit")
+        visit.query_value(f"{name}_after") or None for name in ("scopes", "queue", "failures", "audit")
     )
     failed, costs = ("failed", "set aside"), await app.costs(tenant=tenant)
     return visit.render(

@@ -47,7 +47,7 @@ LONGEST_SHOWN = 400
 
 
 @cache
-def catalogue(language: str) -> Mapping[str, str]:
+def texts_by_key(language: str) -> Mapping[str, str]:
     """Return the texts of a language by their dotted keys."""
     content = (files(__package__) / "texts" / f"{language}.toml").read_text(encoding="utf-8")
     return dict(_flattened(tomllib.loads(content)))
@@ -65,7 +65,7 @@ def _sentence_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the keys of the sentences that afterword itself stores in English, each with a pattern that matches it."""
     return tuple(
         (key, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(text)), re.DOTALL))
-        for key, text in catalogue(DEFAULT_LANGUAGE).items()
+        for key, text in texts_by_key(DEFAULT_LANGUAGE).items()
         if key.startswith("sentence.")
     )
 
@@ -83,7 +83,7 @@ def preferred_language(accepted: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ReaderSettings:
     """The display settings of whoever reads a page."""
 
     language: str
@@ -91,7 +91,7 @@ class Reader:
     has_shortcuts: bool
 
     @classmethod
-    def of(cls, request: Request) -> Reader:
+    def of(cls, request: Request) -> ReaderSettings:
         """Return the display settings in the cookies and headers of a request."""
         language = request.cookies.get(LANGUAGE_COOKIE, "")
         if language not in LANGUAGES:
@@ -101,13 +101,13 @@ class Reader:
         return cls(language, known, request.cookies.get(KEYS_COOKIE) != "off")
 
     def text(self, key: str, **values: object) -> str:
-        """Return a text of the catalogue in the reader's language. Raises `KeyError` for an unknown key."""
-        text = catalogue(self.language)[key]
+        """Return the text with this key in the reader's language. Raises `KeyError` for an unknown key."""
+        text = texts_by_key(self.language)[key]
         return text.format(**values) if values else text
 
     def text_or(self, key: str, default: str) -> str:
-        """Return a text of the catalogue, or `default` where it has none."""
-        return catalogue(self.language).get(key, default)
+        """Return the text with this key, or `default` where there is none."""
+        return texts_by_key(self.language).get(key, default)
 
     def translated_sentence(self, text: str) -> str:
         """Translate a sentence that afterword itself stores in English. Return any other text unchanged."""
@@ -177,17 +177,17 @@ def template_environment() -> Environment:
 
 
 @cache
-def prepare_pages() -> None:
+def preload_templates_and_texts() -> None:
     """Compile every template and load the texts, so that no visitor waits for it."""
     made = template_environment()
     for name in made.list_templates():
         made.get_template(name)
     for language in LANGUAGES:
-        catalogue(language)
+        texts_by_key(language)
 
 
 def render_template(
-    request: Request, reader: Reader, template: str, values: Mapping[str, Any], *, status: int = 200
+    request: Request, reader: ReaderSettings, template: str, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
     """Return a page. `values` are the variables of its template."""
     shared = {"t": reader.text, "t_or": reader.text_or, "reader": reader, "path": page_address(request)}
@@ -224,7 +224,7 @@ def address(path: str, **query: object) -> str:
 
 def refusal_detail(reason: str, detail: str) -> str:
     """Return the details of a refusal, such as the missing quote. The page shows the reason separately."""
-    return detail.removesuffix(catalogue(DEFAULT_LANGUAGE).get(f"refused.{reason}", "")).removesuffix(": ")
+    return detail.removesuffix(texts_by_key(DEFAULT_LANGUAGE).get(f"refused.{reason}", "")).removesuffix(": ")
 
 
 def shortened(text: str, length: int = LONGEST_SHOWN) -> str:

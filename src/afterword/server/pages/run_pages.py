@@ -29,7 +29,7 @@ async def show_runs(visit: Visit) -> Response:
 async def show_run(visit: Visit) -> Response:
     """Show a run with what it changed. In a large memory, the page loads that part afterwards, or by a link."""
     run, counts = await _run_in_path(visit), await visit.memory.fact_counts()
-    is_later = sum(counts.by_status.values()) > MOST_FACTS_AT_ONCE and visit.query("changes") != "now"
+    is_later = sum(counts.by_status.values()) > MOST_FACTS_AT_ONCE and visit.query_value("changes") != "now"
     changes = None if is_later else await visit.memory.run_changes(run.id)
     return visit.render("run.html", run=run, changes=changes, effect=None)
 
@@ -86,7 +86,7 @@ def waiting_decisions(review: Review) -> tuple[WaitingDecision, ...]:
 async def show_review(visit: Visit) -> Response:
     """Show the decision that the address names, or the first."""
     waiting = waiting_decisions(await visit.memory.review())
-    wanted = visit.query("item")
+    wanted = visit.query_value("item")
     place = next((place for place, each in enumerate(waiting) if each.id == wanted), 0)
     return visit.render(
         "review.html",

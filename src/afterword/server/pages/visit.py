@@ -29,7 +29,7 @@ from afterword.server.access import (
 )
 from afterword.server.pages.rendering import (
     PREFIX,
-    Reader,
+    ReaderSettings,
     address,
     page_address,
     page_path_or_empty,
@@ -83,7 +83,7 @@ class Visitor:
         """The tenant whose memories an administrator sees, or None for the operator, who sees all."""
         return None if self.is_local else self.key.tenant
 
-    def key_for(self, scope: Scope | None) -> ApiKey:
+    def key_in_audit_log(self, scope: Scope | None) -> ApiKey:
         """Return the key that the audit log names for a change of a scope."""
         return replace(self.key, tenant=scope.tenant) if self.is_local and scope is not None else self.key
 
@@ -148,7 +148,7 @@ class Visit:
     request: Request
     app: Afterword
     session: BrowserSession
-    reader: Reader
+    reader: ReaderSettings
     scope: Scope | None = None
     form: dict[str, str] = field(default_factory=dict)
 
@@ -164,13 +164,13 @@ class Visit:
             raise Refused(404, NO_SUCH_MEMORY)
         return self.app.scope(self.scope)
 
-    def query(self, name: str) -> str:
+    def query_value(self, name: str) -> str:
         """Return a query parameter, stripped and cut to 2,000 characters, or an empty text if it is missing."""
         return self.request.query_params.get(name, "")[:2000].strip()
 
     def page_number(self) -> int:
         """Return which page of a list is requested, counted from 1."""
-        return max(1, parse_number(self.query("page"), most_digits=6) or 1)
+        return max(1, parse_number(self.query_value("page"), most_digits=6) or 1)
 
     def path_value(self, name: str) -> str:
         """Return a decoded part of the path."""
@@ -201,7 +201,7 @@ class Visit:
 
     def done_message(self) -> dict[str, str] | None:
         """Return a message about the change that led to this page, which the address names, or None."""
-        run, text = self.query("run"), self.reader.text_or(f"done.{self.query('done')}", "")
+        run, text = self.query_value("run"), self.reader.text_or(f"done.{self.query_value('done')}", "")
         return {"text": text, "run": "" if parse_number(run, most_digits=11) is None else run} if text else None
 
     def redirect(self, path: str, **query: object) -> Response:
@@ -211,7 +211,7 @@ class Visit:
     @asynccontextmanager
     async def recording_change(self, action: str) -> AsyncIterator[None]:
         """Record the change in this block in the audit log, with the runs that it makes."""
-        async with self.app.requests.begin(self.visitor.key_for(self.scope), action, scope=self.scope):
+        async with self.app.requests.begin(self.visitor.key_in_audit_log(self.scope), action, scope=self.scope):
             yield
 
     async def carry_out(self, action: str, work: Callable[[], Awaitable[RunEffect]]) -> RunEffect:
@@ -233,7 +233,7 @@ def page_route(
         if session is None:
             target = page_address(request) if request.method == "GET" else ""
             return RedirectResponse(address(f"{PREFIX}/sign-in", next=target if target != f"{PREFIX}/" else ""), 303)
-        visit = Visit(request, request.app.state.afterword, session, Reader.of(request))
+        visit = Visit(request, request.app.state.afterword, session, ReaderSettings.of(request))
         visit.scope = visit.scope_in_path()
         if is_change:
             visit.form = await read_form(request)
@@ -315,7 +315,7 @@ async def show_error(request: Request, error: Exception) -> Response:
 
 
 def _error_page(request: Request, error: Exception) -> Response:
-    reader, (status, detail) = Reader.of(request), _status_and_detail(error)
+    reader, (status, detail) = ReaderSettings.of(request), _status_and_detail(error)
     # What a form names existed when its page was shown. So it was removed in the meantime, which is a conflict.
     title_status = 409 if status == 404 and request.method == "POST" else status
     values = {
