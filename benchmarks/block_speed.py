@@ -29,7 +29,7 @@ from afterword.recall.said_index import shown_text_to_store
 from afterword.recall.search_terms import TOKENIZER, turn_terms
 from afterword.recall.tokens import estimated_token_count
 from afterword.store import entries
-from afterword.store.database.compaction import analyze
+from afterword.store.database.compaction import update_postgres_statistics
 from afterword.store.database.engine import Store, open_store
 from afterword.store.entered_statements import Entry
 from afterword.store.reading.recall import recall
@@ -69,7 +69,7 @@ def fill(store: Store, size: int) -> None:
     with store.connecting(writing=True) as connection:
         for table, values_of_table in rows.items():
             connection.execute(insert(table), values_of_table)
-        analyze(connection)
+        update_postgres_statistics(connection)
 
 
 async def measure(folder: Path, size: int, rounds: int) -> tuple[Times, Times, float, float]:

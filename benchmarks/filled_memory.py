@@ -26,7 +26,7 @@ from afterword.facts.scopes import Scope
 from afterword.recall.said_index import shown_text_to_store
 from afterword.recall.search_terms import TOKENIZER, turn_terms
 from afterword.store import ledger
-from afterword.store.database.compaction import analyze
+from afterword.store.database.compaction import update_postgres_statistics
 from afterword.store.database.engine import Store
 from afterword.store.rows import assertion_values, evidence_values, verdict_key, verdict_values
 from afterword.store.scope_rows import DERIVATION
@@ -78,11 +78,11 @@ async def fill_memory(store: Store, scope: Scope, facts: int, sessions: int) -> 
                 connection.execute(insert(table), rows[table])
 
     def derive(transaction: Session) -> None:
-        ledger.derive_facts(transaction, scope)
+        ledger.derive_and_store_facts(transaction, scope)
 
     await store.write(derive)
     with store.connecting(writing=True) as connection:
-        analyze(connection)
+        update_postgres_statistics(connection)
 
 
 def said_at(session: int) -> datetime:
@@ -140,7 +140,7 @@ def add_session(rows: Rows, chance: random.Random, number: int, said: Sequence[A
             | {"time_is_guess": False}
             | (found if role == "human" else dict.fromkeys(found))
         )
-    source = ledger.session_source(name)
+    source = ledger.session_run_source(name)
     rows[RunRow].append(
         {"id": key, "scope_id": 1, "session_pk": key, "source": source, "purpose": "session", "status": "applied"}
         | {"extractor": "model", "judge": "model", "started_at": began, "applied_at": began, "applied_revision": key}

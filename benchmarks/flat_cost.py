@@ -112,7 +112,7 @@ async def seed(store: Store, scope: Scope, size: int, first: int) -> None:
         ties = [{"window_id": first + number // 10 * 10, "assertion_id": one.id} for number, one in enumerate(said)]
         connection.execute(insert(WindowAssertionRow), ties)
         connection.execute(update(ScopeRow).where(col(ScopeRow.id) == scope_id).values(revision=size))
-        ledger.derive_facts(db, scope)
+        ledger.derive_and_store_facts(db, scope)
 
 
 def session(number: int) -> Saved:

@@ -37,7 +37,7 @@ from afterword.facts.scopes import Scope
 from afterword.recall.search_terms import TOKENIZER, fact_terms, turn_terms
 from afterword.recall.vectors import packed_vector, vector_key
 from afterword.store import entries
-from afterword.store.database.compaction import analyze
+from afterword.store.database.compaction import update_postgres_statistics
 from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
 from afterword.store.entered_statements import Entry
@@ -109,7 +109,7 @@ async def fill(store: Store, scopes: int, size: int, *, vectors: bool, turns: bo
     if vectors:
         await _fill_vectors(store)
     with store.connecting(writing=True) as connection:
-        analyze(connection)
+        update_postgres_statistics(connection)
 
 
 async def _fill_turns(store: Store, size: int, chance: random.Random) -> None:

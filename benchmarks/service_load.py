@@ -41,7 +41,7 @@ from afterword.server.background import shortening_gc_pauses
 from afterword.server.listener import HeaderDeadlineConnection
 from afterword.setting_sections import EmbeddingOptions, ServerOptions, StoreOptions
 from afterword.settings import Settings
-from afterword.store.database.compaction import analyze
+from afterword.store.database.compaction import update_postgres_statistics
 from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
 from afterword.store.tables import ScopeRow
@@ -159,7 +159,7 @@ async def fill_all(store: Store, scopes: int, size: int) -> None:
             connection.execute(insert(ScopeRow), [scope_row(number) for number in range(first, first + count)])
             for table in TABLES[1:]:
                 connection.execute(_copied(table.metadata.tables[str(table.__tablename__)], first, count))
-        analyze(connection)
+        update_postgres_statistics(connection)
 
 
 def _copied(table: Table, first: int, count: int) -> Insert:

@@ -100,7 +100,7 @@ async def fill(store: Store, scope: Scope, facts: int) -> None:
         row.revision = facts // FACTS_A_SESSION
         db.add(row)
         db.flush()
-        ledger.derive_facts(db, scope)
+        ledger.derive_and_store_facts(db, scope)
 
     await store.write(work)
 
@@ -110,7 +110,7 @@ def keep(db: Session, scope_id: int, told: list[tuple[int, str, list[Turn], list
     of = {"scope_id": scope_id}
     kept = {"layout": "benchmark", "time_basis": "turns", "humans": ["user"], "progress": "done", "updated_at": START}
     keys = insert_numbered(db, SessionRow, [{**of, **kept, "session_id": name} for _, name, _, _ in told])
-    sources = [ledger.session_source(name) for _, name, _, _ in told]
+    sources = [ledger.session_run_source(name) for _, name, _, _ in told]
     windows = insert_numbered(
         db,
         WindowRow,

@@ -85,7 +85,7 @@ async def test_a_later_session_is_read_sooner_and_stored_later(store: Store) -> 
     assert extractor.most == SESSIONS_AHEAD
     assert extractor.begun == len(CITIES)
     assert [one.session_id for one in ended] == [one.session_id for one in talks()]
-    assert await told_in(store) == [ledger.session_source(one.session_id) for one in talks()]
+    assert await told_in(store) == [ledger.session_run_source(one.session_id) for one in talks()]
     with store.reading() as transaction:
         found = lookup.read_facts(transaction, LENA, at=DAY + timedelta(days=30))
     assert [fact.value for fact in found if fact.is_served] == [CITIES[-1]]
@@ -162,7 +162,7 @@ async def test_a_model_is_never_asked_more_at_once_than_was_said(store: Store, c
     assert all(isinstance(one, SessionOutcome) for one in ended)
     assert crowd.most == concurrency
     for scope in users:
-        assert await told_in(store, scope) == [ledger.session_source(f"talk{number}") for number in range(3)]
+        assert await told_in(store, scope) == [ledger.session_run_source(f"talk{number}") for number in range(3)]
 
 
 async def test_what_has_nothing_new_is_done_though_its_turn_comes_after_others(store: Store) -> None:

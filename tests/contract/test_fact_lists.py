@@ -102,7 +102,7 @@ async def test_a_page_of_a_memory_that_is_not_loaded_is_the_same(seed: int, url:
             for arguments, whole in wholes:
                 offset, limit = chance.randrange(4), chance.choice([1, 3, 500])
                 page = await mira.facts(**arguments, limit=limit, offset=offset)
-                assert view_cache_of(store).revision_of(mira.scope) is None
+                assert view_cache_of(store).cached_revision(mira.scope) is None
                 assert page.facts == whole.facts[offset : offset + limit], arguments
                 assert (page.total, page.other_statuses) == (whole.total, whole.other_statuses), arguments
                 pages += len(page.facts)

@@ -410,7 +410,7 @@ async def test_words_of_other_people_are_told_only_where_the_scope_says_so(store
     saved = Saved(LENA, "a", state=messages, humans=("lena", "bo"), started_at=day(1), ended_at=day(1))
     await process_session(store, saved, extractor=Researching())
     for are_told in (False, True, False):
-        await store.write(partial(stored_findings.set_other_people, scope=LENA, are_told=are_told))
+        await store.write(partial(stored_findings.set_telling_words_of_others, scope=LENA, are_told=are_told))
         text = await block(store, "What does the harpsichord need?")
         assert ("harpsichord" in text) == are_told
         assert "violin" in await block(store, "Where is the violin?")

@@ -112,7 +112,7 @@ def check_that_made_on_demand_is_whole(stored: Knowledge) -> None:
 async def written(store: Store, run: Run) -> int:
     """Propose and apply a run of the book; return its number in the store."""
     reading = WindowReading(digest([one.id for one in run.assertions]), 1, run.length, run.assertions)
-    source = ledger.session_source(run.source)
+    source = ledger.session_run_source(run.source)
     with store.writing() as transaction:
         revision = scope_rows.revision_of(transaction, LENA)
         proposal = Proposal(LENA, source, "session", "drawn", "drawn", day(30), revision, (reading,), run.verdicts)
@@ -261,7 +261,7 @@ def test_an_undone_session_is_as_if_it_had_never_been_processed(empty: Path, sha
             await processed(store, history, wholes)
             with store.reading() as transaction:
                 made = runs.read_runs(transaction, LENA)
-            run_id = next(one.id for one in made if one.source == ledger.session_source(undone[0]))
+            run_id = next(one.id for one in made if one.source == ledger.session_run_source(undone[0]))
             await undo_run(store, run_id, judge=Weighed(CoherentJudge(history.judge.seed)), clock=lambda: day(31))
             found.append(await kept(store))
 
@@ -312,4 +312,4 @@ def test_a_redone_session_is_as_if_it_had_never_been_undone(empty: Path, share: 
 async def run_of(store: Store, session_id: str) -> int:
     """Return the run that has read a session."""
     made = await store.read(lambda transaction: runs.read_runs(transaction, LENA))
-    return next(run.id for run in made if run.source == ledger.session_source(session_id))
+    return next(run.id for run in made if run.source == ledger.session_run_source(session_id))

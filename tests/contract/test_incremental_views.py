@@ -36,7 +36,7 @@ def shown(view: View) -> dict[str, Any]:
     """Return everything that a view says."""
     units = sorted((unit.id for unit in view.served_units()), key=str)
     past = sorted(str(view.unit_at(place).id) for place in view.is_past.nonzero()[0].tolist())
-    served = list(view.facts_at(view.served_places()))
+    served = list(view.facts_at(view.served_fact_places()))
     ranked = {
         query: [
             [(unit.id, score) for unit, score in index.ranked_units(query)]
@@ -45,7 +45,7 @@ def shown(view: View) -> dict[str, Any]:
         for query in QUERIES
     }
     parts = {query: view.index.score_parts(query, units) for query in QUERIES}
-    kinds = [view.served_places({kind}).size for kind in Kind]
+    kinds = [view.served_fact_places({kind}).size for kind in Kind]
     former = [view.replaced_value(fact) for fact in served]
     return {
         **{"units": units, "past": past, "served": served, "ranked": ranked, "parts": parts, "kinds": kinds},
@@ -164,7 +164,7 @@ async def test_an_old_store_gets_its_words_when_it_is_upgraded(version: str, tmp
             transaction.connection().execute(text("DELETE FROM fact_assertions"))
             transaction.connection().execute(text("DELETE FROM facts"))
             for tenant, kind, name in scopes:
-                ledger.derive_facts(transaction, Scope.parse(f"{tenant}/{kind}/{name}"))
+                ledger.derive_and_store_facts(transaction, Scope.parse(f"{tenant}/{kind}/{name}"))
         with store.connecting(writing=False) as connection:
             assert connection.execute(text("SELECT id, search_terms FROM facts ORDER BY id")).all() == upgraded
 

@@ -89,7 +89,7 @@ async def everything_read(store: Store, scope: Scope, ids: Sequence[str]) -> lis
             lookup.verdicts_on(transaction, scope, ids),
             lookup.read_rejected_candidates(transaction, scope, SESSION),
             scope_rows.revision_of(transaction, scope),
-            ledger.last_window_keys(transaction, scope, ledger.session_source(SESSION)),
+            ledger.last_window_keys(transaction, scope, ledger.session_run_source(SESSION)),
             reviews.read_contests(transaction, scope, at=AT),
             runs.read_runs(transaction, scope),
             sessions.read_sessions(transaction, scope=scope),

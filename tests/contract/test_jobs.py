@@ -73,7 +73,7 @@ async def test_a_job_that_is_done_is_done_until_it_is_due_again(store: Store) ->
     assert not await store.write(claimed("job", "second", DUE + 5 * MINUTE))
     assert await store.write(claimed("job", "second", DUE + 5 * MINUTE, due_at=DUE + MINUTE))
     with store.reading() as transaction:
-        (one,) = jobs.read_jobs(transaction)
+        (one,) = jobs.read_store_wide_jobs(transaction)
     assert (one.done_for, one.last_success_at, one.holder) == (DUE, DUE, "second")
 
 
@@ -101,7 +101,7 @@ async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> 
     clock, work = Still(), Recorder(fails)
     assert await tried(store, work, clock) is AttemptEnding.FAILED
     with store.reading() as transaction:
-        (one,) = jobs.read_jobs(transaction)
+        (one,) = jobs.read_store_wide_jobs(transaction)
     assert (one.failure, one.failures, one.counts) == ("EndpointUnavailable", 1, {})
     assert (one.ended_at, one.last_success_at) == (DUE, None)
     clock.at += timedelta(seconds=59)
@@ -110,7 +110,7 @@ async def test_a_job_that_fails_is_tried_again_after_the_lease(store: Store) -> 
     work.work = None
     assert await tried(store, work, clock) is AttemptEnding.DONE
     with store.reading() as transaction:
-        (one,) = jobs.read_jobs(transaction)
+        (one,) = jobs.read_store_wide_jobs(transaction)
     assert (one.failure, one.failures, one.ended_at, one.last_success_at) == (None, 0, clock.at, clock.at)
     assert await tried(store, work, clock) is AttemptEnding.NOT_DUE
     assert work.count == 2
@@ -122,7 +122,7 @@ async def test_a_job_that_is_done_in_part_keeps_its_counts(store: Store) -> None
 
     await attempt_job(store, Job("job", Rhythm(every_s=60.0), works), clock=Still(), lease_s=60.0)
     with store.reading() as transaction:
-        (one,) = jobs.read_jobs(transaction)
+        (one,) = jobs.read_store_wide_jobs(transaction)
     assert (one.ended_at, dict(one.counts), one.failures) == (DUE, {"sessions processed": 2}, 3)
     assert one.failure == "2 × the endpoint is down; 1 × the state is broken"
 
@@ -135,7 +135,7 @@ async def test_a_fault_frees_the_job_after_the_lease_and_is_raised(store: Store)
         await tried(store, Recorder(breaks), Still())
     assert asyncio.all_tasks() == {asyncio.current_task()}, "nobody goes on renewing the lease"
     with store.reading() as transaction:
-        (one,) = jobs.read_jobs(transaction)
+        (one,) = jobs.read_store_wide_jobs(transaction)
     assert (one.holder, one.leased_until, one.failure) == (None, DUE + MINUTE, "a fault of afterword")
 
 
@@ -172,7 +172,7 @@ async def test_work_whose_lease_was_taken_is_cancelled(store: Store) -> None:
     assert await tried(store, Recorder(sleeps), clock) is AttemptEnding.LOST
     assert cut.is_set()
     with store.reading() as transaction:
-        assert jobs.read_jobs(transaction)[0].holder == "thief"
+        assert jobs.read_store_wide_jobs(transaction)[0].holder == "thief"
 
 
 async def record(store: Store, scope: Scope, name: str, said: str, at: datetime) -> None:
@@ -220,7 +220,7 @@ async def test_the_state_of_a_job_holds_no_words_of_a_session_that_failed(store:
     report = await attempt_job(store, job, clock=clock, lease_s=60.0)
     assert sum(report.failures.values()) == 1
     with store.reading() as transaction:
-        (stored,) = jobs.read_jobs(transaction)
+        (stored,) = jobs.read_store_wide_jobs(transaction)
     assert (stored.failures, stored.failure) == (1, "1 × LayoutUnknown")
 
 

@@ -189,7 +189,7 @@ async def test_what_is_expected_is_taken_over_where_it_is_what_is_stored(store: 
         assert cached.revision == stored.revision == before.revision + 1
         assert set(cached.assertions) == set(stored.assertions)
         assert set(cached.verdicts) == set(stored.verdicts) == {CHANGE}
-        assert ledger.derive_facts(transaction, LENA) == set()
+        assert ledger.derive_and_store_facts(transaction, LENA) == set()
     assert (await held(store))["window"].status is Status.SUPERSEDED
     await undo(store, run_id)
     assert (await held(store))["window"].status is Status.CURRENT

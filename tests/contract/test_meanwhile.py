@@ -74,7 +74,7 @@ async def test_a_session_that_two_process_at_once_gets_one_run(store: Store) -> 
     outcome = await process_session(store, saved(*LONG), extractor=Interrupted(other))
     assert outcome.run_id is None
     with store.reading() as transaction:
-        assert [run.source for run in runs.read_runs(transaction, LENA)] == [ledger.session_source("a")]
+        assert [run.source for run in runs.read_runs(transaction, LENA)] == [ledger.session_run_source("a")]
 
 
 async def test_a_session_that_is_saved_while_it_is_processed_stays_queued(store: Store) -> None:

@@ -24,7 +24,7 @@ from afterword.store.forgetting import erasure as forgetting
 from afterword.store.forgetting.erasure import Erasure
 from afterword.store.forgetting.hash_keys import ensure_store_key
 from afterword.store.forgetting.tombstone_rows import add_tombstones
-from afterword.store.merging.text_forms import compose_stored_texts
+from afterword.store.merging.text_forms import convert_stored_texts_to_nfc
 from afterword.store.scope_rows import ApprovalPolicy
 from afterword.store.tables import AssertionRow, EvidenceRow, ScopeRow, TurnRow
 from afterword.store.transfer import exports, imports
@@ -124,7 +124,7 @@ async def test_stored_texts_are_brought_into_one_form(store: Store) -> None:
     before = await store.read(lambda transaction: lookup.read_facts(transaction, MIRA, at=LATER))
     assert [evidence.start for evidence in before[0].evidence] == [7]
     await make_old(store)
-    await store.write(lambda transaction: compose_stored_texts(transaction.connection()))
+    await store.write(lambda transaction: convert_stored_texts_to_nfc(transaction.connection()))
     await derive_outdated_scopes(store)
     after = await store.read(lambda transaction: lookup.read_facts(transaction, MIRA, at=LATER))
     assert after == before

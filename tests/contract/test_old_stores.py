@@ -125,7 +125,7 @@ async def test_deriving_anew_changes_no_fact(version: str, made: Callable[[str],
         before = await rows()
         with store.writing() as transaction:
             for user in USERS:
-                ledger.derive_facts(transaction, Scope.user(user))
+                ledger.derive_and_store_facts(transaction, Scope.user(user))
         assert len(before) > 5
         assert [str(row) for row in await rows()] == [str(row) for row in before]
 

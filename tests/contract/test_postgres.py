@@ -26,7 +26,7 @@ from afterword.facts.scopes import Scope
 from afterword.pipeline.batch import Failure, queued_sessions, run_batch
 from afterword.settings import Settings
 from afterword.store import lookup, scope_rows, sessions
-from afterword.store.database.compaction import analyze
+from afterword.store.database.compaction import update_postgres_statistics
 from afterword.store.database.engine import Store
 from afterword.store.limits import StoreLimits
 from batches import wait_until
@@ -77,7 +77,7 @@ async def test_a_count_of_the_tables_is_taken_at_once(postgres_store_url: str) -
         await store.write(lambda transaction: sessions.mark_failed(transaction, MIRA, "one", "reason", AT))
         assert await counted(store) < 1
         with store.connecting(writing=True) as connection:
-            analyze(connection)
+            update_postgres_statistics(connection)
         assert await counted(store) == 1
 
 

@@ -150,7 +150,7 @@ async def same_as_anew(store: Store) -> None:
     carried, anew = await view_cache_of(store).view(store, LENA, LATER), await new.view(store, LENA, LATER)
     new.close()
     assert carried.snapshot.version == anew.snapshot.version
-    assert list(carried.facts_at(carried.served_places())) == list(anew.facts_at(anew.served_places()))
+    assert list(carried.facts_at(carried.served_fact_places())) == list(anew.facts_at(anew.served_fact_places()))
     assert {unit.id for unit in carried.served_units()} == {unit.id for unit in anew.served_units()}
     assert carried.snapshot.unlinked_turns == anew.snapshot.unlinked_turns
     for query in ("where in Graz or Linz", "tandem bicycle", "Mara in Lyon", "diet"):
@@ -213,7 +213,7 @@ async def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first(s
     kept = ViewCache(most_bytes=5 * size // 2)
     for scope in (scopes[0], scopes[1], scopes[0], scopes[2]):
         await kept.view(store, scope, LATER)
-    assert [kept.revision_of(scope) is not None for scope in scopes] == [True, False, True, False]
+    assert [kept.cached_revision(scope) is not None for scope in scopes] == [True, False, True, False]
     kept.close()
 
 

@@ -68,12 +68,12 @@ async def test_a_lease_that_cannot_be_handed_back_does_not_keep_the_process(
     stopped = Stopped(store, other, lambda: asyncio.sleep(NEVER_S))
     assert await stopped.seconds(stopped.schedule.run()) < STOP_S
     other.execute("ROLLBACK")
-    (job,) = await store.read(jobs.read_jobs)
+    (job,) = await store.read(jobs.read_store_wide_jobs)
     assert job.holder is not None, "the lease ends by itself"
 
 
 async def test_a_job_that_waits_to_write_is_interrupted(store: Store, other: sqlite3.Connection) -> None:
-    stopped = Stopped(store, other, lambda: store.write(jobs.read_jobs))
+    stopped = Stopped(store, other, lambda: store.write(jobs.read_store_wide_jobs))
     assert await stopped.seconds(stopped.schedule.run()) < STOP_S
 
 
@@ -99,7 +99,7 @@ async def test_a_claim_that_waits_is_given_up(store: Store, other: sqlite3.Conne
         await running
         assert elapsed_s() < STOP_S
     other.execute("ROLLBACK")
-    assert await store.read(jobs.read_jobs) == []
+    assert await store.read(jobs.read_store_wide_jobs) == []
 
 
 async def test_a_claim_that_was_committed_while_it_was_cancelled_is_handed_back(store: Store) -> None:
@@ -112,7 +112,7 @@ async def test_a_claim_that_was_committed_while_it_was_cancelled_is_handed_back(
             await asyncio.sleep(0.0005)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-    assert {job.holder for job in await store.read(jobs.read_jobs)} <= {None}
+    assert {job.holder for job in await store.read(jobs.read_store_wide_jobs)} <= {None}
 
 
 async def test_once_says_that_a_job_was_handed_back(store: Store) -> None:
@@ -124,4 +124,4 @@ async def test_once_says_that_a_job_was_handed_back(store: Store) -> None:
 
     ended = await Schedule(store, [Job("job", Rhythm(every_s=3600.0), work)], halt=halt).run_once()
     assert [report.ending for report in ended] == [AttemptEnding.HANDED_BACK]
-    assert [job.holder for job in await store.read(jobs.read_jobs)] == [None]
+    assert [job.holder for job in await store.read(jobs.read_store_wide_jobs)] == [None]

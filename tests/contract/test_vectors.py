@@ -386,7 +386,7 @@ async def test_a_worker_makes_vectors_beside_its_sessions_and_never_at_their_cos
     with store.writing() as transaction:
         sessions.save_state(transaction, LENA, "one", component="x", state={"messages": [said]}, at=NOON)
     with store.reading() as transaction:
-        ((key, _),) = sessions.pending_session_keys(transaction)
+        ((key, _),) = sessions.pending_session_and_scope_keys(transaction)
     embedder = Lengths()
     embedder.fails_after = 0 if is_down else 100
     made = refresher(store, embedder)

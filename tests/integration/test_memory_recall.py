@@ -102,11 +102,11 @@ async def test_what_came_too_late_serves_the_next_turn(store: Store, monkeypatch
     free.set()
     for _ in range(600):
         await asyncio.sleep(0.1)
-        if view_cache_of(store).revision_of(LENA) is not None:
+        if view_cache_of(store).cached_revision(LENA) is not None:
             break
     with store.reading() as db:
         revision = scope_rows.revision_of(db, LENA)
-    assert view_cache_of(store).revision_of(LENA) == revision
+    assert view_cache_of(store).cached_revision(LENA) == revision
     assert len(await texts(FactMemory(user="lena", store=store))) == 1499
 
 

@@ -124,4 +124,4 @@ async def ledger_faults(store: Store, asked: int) -> list[str]:
 async def leases(store: Store) -> list[str]:
     """Return the jobs that somebody still holds although their lease is over."""
     with store.reading() as db:
-        return [one.name for one in jobs.read_jobs(db) if one.holder is not None]
+        return [one.name for one in jobs.read_store_wide_jobs(db) if one.holder is not None]

@@ -24,7 +24,7 @@ from afterword.pipeline.batch import run_batch
 from afterword.pipeline.sources.folders import find_sessions
 from afterword.store import lookup, runs, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.ledger import RunStatus, session_source
+from afterword.store.ledger import RunStatus, session_run_source
 from afterword.store.tables import RunWindowRow, WindowRow
 from commands import clean_environment
 from nursery import Child
@@ -206,7 +206,7 @@ def _faults_of_sessions(db: Session, scope: Scope) -> list[str]:
     for one in sessions.read_sessions(db, scope=scope):
         if one.progress is not sessions.Progress.DONE:
             found.append(f"{one.session_id} is {one.progress}")
-        if session_source(one.session_id) not in {run.source for run in made}:
+        if session_run_source(one.session_id) not in {run.source for run in made}:
             found.append(f"{one.session_id} is kept without a run")
     return found
 

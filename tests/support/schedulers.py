@@ -85,7 +85,9 @@ class Schedulers:
 
     async def kill_at_work(self, name: str, store: Store) -> None:
         """Kill one after noting until when the job is leased. It may renew the lease in between, or take it."""
-        leases = [job.leased_until for job in await store.read(jobs.read_jobs) if job.leased_until is not None]
+        leases = [
+            job.leased_until for job in await store.read(jobs.read_store_wide_jobs) if job.leased_until is not None
+        ]
         for leased_until in leases:
             self.leases_ended_at[name] = JobClock(self.origin, SPEED).to_real_time(leased_until).timestamp()
         await asyncio.to_thread(self.kill, name)

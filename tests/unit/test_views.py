@@ -74,7 +74,7 @@ def views_say_what_the_timeline_says(history: History) -> None:
         if view is None or not view.is_valid_at(at):
             view = View(snapshot, at, view)
         known = [fact for fact in facts_at(courses, at) if fact.is_served]
-        served = list(view.facts_at(view.served_places()))
+        served = list(view.facts_at(view.served_fact_places()))
         assert list(map(without_record, served)) == known
         assert list(map(without_record, view.lists.all_facts())) == facts_at(courses, at)
         past = {fact.id for fact in facts_at(courses, at) if not fact.is_served}

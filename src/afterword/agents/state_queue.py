@@ -22,7 +22,7 @@ from afterword.store import sessions
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import pauses
 from afterword.store.forgetting.seen_turn_rows import note_seen_turns
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
 
 GENERIC_SPEAKERS = ("user", "human", "user_proxy")
 """The names of speakers who count as people if the state of a session cannot be read."""
@@ -103,7 +103,7 @@ class _StateQueuing:
             self.leave_out(transaction)
             return None
         reading = self._reading(transaction)
-        forgotten = read_forgotten(transaction, self.scope, self.session_id, creates_key=True)
+        forgotten = read_forgotten_content(transaction, self.scope, self.session_id, creates_key=True)
         state, hidden, recognised = self._without_private_words(forgotten, reading)
         save_state = partial(sessions.save_state, transaction, self.scope, self.session_id, component=self.component)
         save_state(state=state, at=self.at, humans=self.humans)

@@ -138,5 +138,5 @@ async def _assertion_ids(resources: Resources, store: Store, scope: Scope, fact_
         raise ArgumentInvalid(
             f"{fact_id!r} is too short: to erase a fact, give at least {SHORTEST_ID} digits of its id"
         )
-    read = partial(fact_ids.read_fact, scope=scope, fact_id=fact_id, at=resources.now())
+    read = partial(fact_ids.read_fact, scope=scope, id_or_prefix=fact_id, at=resources.now())
     return (await store.read(read)).assertion_ids

@@ -33,7 +33,7 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.settings import Settings
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.ledger import session_source
+from afterword.store.ledger import session_run_source
 
 LENGTH_BYTES = 8
 """Each message begins with its length, as an integer of this many bytes in big-endian order."""
@@ -100,7 +100,7 @@ class _ResultSender:
             # would stop this process for tenths of a second.
             gc.freeze()
             self._has_sent = True
-        spent = self._tracker.spent_on(result.scope, session_source(result.session_id))
+        spent = self._tracker.spent_on(result.scope, session_run_source(result.session_id))
         _send(self._output, SessionEnd(result, spent))
 
 

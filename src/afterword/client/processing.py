@@ -38,9 +38,9 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import runs, scope_rows, sessions
 from afterword.store.costs import Spending
 from afterword.store.database.engine import Store
-from afterword.store.ledger import RunStatus, session_source
+from afterword.store.ledger import RunStatus, session_run_source
 
-SESSION_SOURCE = session_source("")
+SESSION_SOURCE = session_run_source("")
 
 ProcessingResult = SessionOutcome | Failure | NotStarted
 ProgressCallback = Callable[[SessionOutcome | Failure, Spending], None]
@@ -101,7 +101,7 @@ async def process(
             keys = [(saved.scope, saved.session_id) for saved in batch]
             results = [ended.get(key) or NotStarted(*key, reason) for key in keys]
     processed = (
-        ProcessedSession(result, tracker.spent_on(result.scope, session_source(result.session_id)))
+        ProcessedSession(result, tracker.spent_on(result.scope, session_run_source(result.session_id)))
         for result in (*results, *waiting)
     )
     return ProcessingReport(tuple(processed), tracker.spent, tracker.reached, retried)
@@ -181,7 +181,7 @@ class _Processing:
         def note_end(ended: SessionEnd) -> None:
             result = ended.result
             results[result.scope, result.session_id] = result
-            tracker.add_spending(result.scope, session_source(result.session_id), ended.spent)
+            tracker.add_spending(result.scope, session_run_source(result.session_id), ended.spent)
             if not isinstance(result, NotStarted):
                 on_done(result)
 

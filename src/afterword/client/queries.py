@@ -126,7 +126,7 @@ def session_details(transaction: Session, scope: Scope, session_id: str, at: dat
     if saved is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     facts, cited = _facts_and_citations(transaction, scope, session_id, at)
-    source = ledger.session_source(session_id)
+    source = ledger.session_run_source(session_id)
     spent = costs.spending_by_run_source(transaction, scope, run_source=source).get(source, costs.Spending())
     held = [waiting for waiting in held_runs(transaction, scope) if waiting.run.source == source]
     rejected = lookup.read_rejected_candidates(transaction, scope, session_id)
@@ -289,7 +289,7 @@ def session_page_reader(
 
     def work(transaction: Session) -> SessionPage:
         saved, total = sessions.list_sessions(
-            transaction, scope=scope, tenant=tenant, session_id=session_id, states=states, rows=rows
+            transaction, scope=scope, tenant=tenant, session_id=session_id, progress=states, rows=rows
         )
         shown, cursor = first_page(saved, lambda session: cursor_of_number(session.key), limit=limit)
         return SessionPage(shown, total, cursor)

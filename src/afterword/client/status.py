@@ -69,7 +69,7 @@ def _status(transaction: Session, shown_url: str, at: datetime, privacy: Privacy
         queue=QueueStatus(len(queued), oldest, max(0.0, (at - oldest).total_seconds()) if oldest else None),
         failed=failed,
         failures=dict(kinds.most_common()),
-        jobs=tuple(jobs.read_jobs(transaction)),
+        jobs=tuple(jobs.read_store_wide_jobs(transaction)),
         vectors=(),
         costs=total,
     )

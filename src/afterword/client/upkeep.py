@@ -26,7 +26,7 @@ from afterword.store import scope_rows
 from afterword.store.database.compaction import copy_database_file
 from afterword.store.forgetting import tombstone_replay
 from afterword.store.forgetting.erasure import Receipt
-from afterword.store.jobs import JobState, read_jobs
+from afterword.store.jobs import JobState, read_store_wide_jobs
 from afterword.store.transfer.exports import export_scopes
 from afterword.store.transfer.imports import ImportResult, import_file
 from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
@@ -175,7 +175,7 @@ class StoreUpkeep(TypeCheckedMethods):
 
     async def jobs(self) -> tuple[JobState, ...]:
         """Return the state of every periodic job that has run at least once or is running."""
-        return tuple(await self._resources.read(read_jobs))
+        return tuple(await self._resources.read(read_store_wide_jobs))
 
     async def run_due_jobs(self, *, halt: Halt | None = None) -> tuple[JobReport, ...]:
         """Run the periodic jobs that are due now, and return the report of each."""

@@ -334,7 +334,7 @@ class Account:
         """
         for settle in self.unsettled:
             settle(transaction)
-        costs.assign_to_run(transaction, self.entries, run_id)
+        costs.assign_spending_to_run(transaction, self.entries, run_id)
 
 
 def as_cost_tracker(budget: Budget | CostTracker | None) -> CostTracker:

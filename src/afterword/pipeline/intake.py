@@ -40,7 +40,7 @@ from afterword.store import ledger, proposals, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.findings.stored_findings import finding_policy_of
 from afterword.store.forgetting.pauses import read_pause
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def _read_stored_session(saved: Saved, store: Store, transaction: Session) -> St
     return StoredSession(
         **fields,
         turns=sessions.read_turns(transaction, scope, session_id) if fields["row"] else [],
-        readings=proposals.read_window_assertions(transaction, scope, ledger.session_source(session_id)),
+        readings=proposals.read_window_assertions(transaction, scope, ledger.session_run_source(session_id)),
         state_saved_at=sessions.state_saved_at(transaction, scope, session_id) if fields["row"] else None,
         state=state() if callable(state) else state,
         zone=scope_rows.zone_of(transaction, scope, store.zone),
@@ -233,8 +233,8 @@ def _read_changing_fields(saved: Saved, transaction: Session) -> dict[str, Any]:
         "revision": scope_rows.revision_of(transaction, scope),
         "row": row,
         # A session without a row can have dry runs only, which do not count here.
-        "last_keys": row and ledger.last_window_keys(transaction, scope, ledger.session_source(session_id)),
-        "forgotten": read_forgotten(transaction, scope, session_id),
+        "last_keys": row and ledger.last_window_keys(transaction, scope, ledger.session_run_source(session_id)),
+        "forgotten": read_forgotten_content(transaction, scope, session_id),
         "is_paused": read_pause(transaction, scope) is not None,
     }
 

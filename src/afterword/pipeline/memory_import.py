@@ -37,10 +37,10 @@ from afterword.pipeline.sources.other_libraries import ExportedMemory, Exporting
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import lookup, runs, scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
 from afterword.store.ledger import RunStatus
 from afterword.store.proposals import Proposal, WindowReading
-from afterword.store.statement_ids import replacement_ids, with_new_ids
+from afterword.store.statement_ids import replacements_of_taken_ids, with_new_ids
 from afterword.telemetry import Stage, staged
 
 
@@ -153,9 +153,11 @@ class _MemoryImport:
 
     def _unforgotten_assertions(self, transaction: Session, assertions: Sequence[Assertion]) -> Sequence[Assertion]:
         """Return the assertions that were not forgotten here, with ids that no other scope has."""
-        forgotten = read_forgotten(transaction, self.scope)
+        forgotten = read_forgotten_content(transaction, self.scope)
         kept = [assertion for assertion in assertions if not forgotten.is_assertion_forgotten(assertion)]
-        return with_new_ids(kept, replacement_ids(transaction, self.scope, [assertion.id for assertion in kept]))
+        return with_new_ids(
+            kept, replacements_of_taken_ids(transaction, self.scope, [assertion.id for assertion in kept])
+        )
 
     def _proposal(self, plan: _ImportPlan, verdicts: Sequence[Verdict]) -> Proposal:
         return Proposal(

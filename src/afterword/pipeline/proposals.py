@@ -145,7 +145,7 @@ def _apply_fresh_proposal(
 def _close_requests(transaction: Session, run: runs.Run, proposal: Proposal) -> None:
     """Close the waiting requests of agents to remember something that the session says as well."""
     if run.purpose == "session":
-        agent_requests.close_requests(transaction, run.scope, proposal.assertions)
+        agent_requests.satisfy_held_requests(transaction, run.scope, proposal.assertions)
 
 
 def _save_dry_run_turns(transaction: Session, run: runs.Run, at: datetime) -> int | None:
@@ -153,7 +153,7 @@ def _save_dry_run_turns(transaction: Session, run: runs.Run, at: datetime) -> in
     transcript = dry_run_transcript(transaction, run)
     if transcript is None:
         return None
-    session_id = run.source.removeprefix(ledger.session_source(""))
+    session_id = run.source.removeprefix(ledger.session_run_source(""))
     stored = sessions.read_turns(transaction, run.scope, session_id)
     if [turn.text for turn in stored] != [turn.text for turn in transcript.turns][: len(stored)]:
         raise ProposalOutdated(

@@ -24,7 +24,7 @@ from afterword.pipeline.consolidation import verdicts_proposal
 from afterword.pipeline.judging import pair_ids
 from afterword.pipeline.resolution import comparison_partners, required_pairs
 from afterword.store import ledger, lookup, reviews, runs
-from afterword.store.access.keys import has_key_of_scope
+from afterword.store.access.keys import has_unrevoked_key_of_scope
 from afterword.store.database.engine import Store
 from afterword.store.merging import moves
 from afterword.store.proposals import RunEffect, effect_between, read_proposal, read_verdicts
@@ -181,26 +181,26 @@ def _move_scope(
         counts={"sources": len(moved)},
     )
     run_id, _ = ledger.propose_and_apply(transaction, proposal)
-    moves.record_move(transaction, run_id, scope, into, moved)
+    moves.record_move_with_keys(transaction, run_id, scope, into, moved)
     moves.copy_settings(transaction, scope, into, is_rename=purpose == RENAME)
     return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 
 
 def _check_rename(transaction: Session, scope: Scope, into: Scope) -> None:
     """Raise `StateConflict` if a memory has, or may get, the new name already."""
-    if into in moves.merged_scopes(transaction, scope_key(transaction, scope)):
+    if into in moves.scopes_merged_into(transaction, scope_key(transaction, scope)):
         way = f"undo that run, which `afterword runs --scope {scope}` lists"
         raise StateConflict(f"{into} was renamed to {scope} or merged into it; to get it back, {way}")
     if scope_key(transaction, into):
         raise StateConflict(f"{into} exists already; merge {scope} into it instead")
-    if has_key_of_scope(transaction, into):
+    if has_unrevoked_key_of_scope(transaction, into):
         raise StateConflict(f"a key opens {into} already, and would open {scope}; revoke it first")
 
 
 def _check_merge(transaction: Session, scope: Scope, into: Scope) -> None:
     """Raise `NotFound` if a memory would be merged into a new one, whose name may be mistyped."""
     # A scope that a key opens cannot be the target of a rename.
-    if scope.tenant != into.tenant or has_key_of_scope(transaction, into):
+    if scope.tenant != into.tenant or has_unrevoked_key_of_scope(transaction, into):
         return
     try:
         check_known(transaction, into)

@@ -43,7 +43,7 @@ from afterword.store.database.engine import Store
 from afterword.store.forgetting.pauses import PAUSED, note_skipped_session, read_pause
 from afterword.store.forgetting.tombstone_rows import note_turns_of_state
 from afterword.store.proposals import KnowledgeChange, Proposal, WindowReading
-from afterword.store.statement_ids import replacement_ids, with_new_ids
+from afterword.store.statement_ids import replacements_of_taken_ids, with_new_ids
 from afterword.telemetry import Stage
 
 PATIENT_TRIES = 6
@@ -101,7 +101,7 @@ async def process_session(
     `ScopeBusy` if other processes kept changing the scope. In these cases nothing of the session is stored, with one
     exception: findings of agents are read and stored last, so an error there leaves the facts of the session stored.
     """
-    account = Account(as_cost_tracker(budget), store, saved.scope, ledger.session_source(saved.session_id))
+    account = Account(as_cost_tracker(budget), store, saved.scope, ledger.session_run_source(saved.session_id))
     judge = _rules_judge() if judge is None else judge
     processing = _SessionProcessing(store, saved, extractor, judge, apply, clock, account, before)
     stage = telemetry.stage(Stage.SESSION, scope=saved.scope, session_id=saved.session_id)
@@ -247,7 +247,7 @@ class _SessionProcessing:
     def _with_own_ids(self, transaction: Session, readings: Sequence[WindowReading]) -> list[WindowReading]:
         """Return the readings. Statements whose ids a rename or a merge has given to another scope get other ids."""
         ids = [said.id for reading in readings for said in reading.assertions]
-        other = replacement_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
+        other = replacements_of_taken_ids(transaction, self.saved.scope, ids, session_id=self.saved.session_id)
         return [replace(reading, assertions=with_new_ids(reading.assertions, other)) for reading in readings]
 
     def _read_comparison(self, transaction: Session, readings: Sequence[WindowReading]) -> _Comparison:
@@ -333,7 +333,7 @@ class _SessionProcessing:
                 run_id, _ = ledger.propose_and_apply(
                     transaction, proposal, at=self.clock(), session_pk=key, expected=decision.known
                 )
-                agent_requests.close_requests(transaction, scope, proposal.assertions)
+                agent_requests.satisfy_held_requests(transaction, scope, proposal.assertions)
         self.account.assign_to_run(transaction, run_id)
         return run_id
 

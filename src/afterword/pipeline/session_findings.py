@@ -32,9 +32,9 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, scope_rows, sessions
 from afterword.store.database.engine import Store
-from afterword.store.findings.finding_rows import finding_id, findings_source, is_finding_forgotten
+from afterword.store.findings.finding_rows import finding_id, findings_run_source, is_finding_forgotten
 from afterword.store.forgetting.pauses import read_pause
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
 from afterword.store.proposals import Proposal, WindowReading, read_window_findings
 from afterword.telemetry import Stage, stage
 
@@ -60,7 +60,7 @@ async def read_and_store_findings(
     if not isinstance(extractor, FindingsExtractor) or not _agents_to_read(outcome.transcript, policy):
         return None
     scope, session_id, transcript = outcome.scope, outcome.session_id, outcome.transcript
-    account = Account(tracker, store, scope, findings_source(session_id), PURPOSE)
+    account = Account(tracker, store, scope, findings_run_source(session_id), PURPOSE)
     reading = _FindingsReading(store, scope, session_id, transcript, policy, extractor, account, clock)
     with stage(Stage.EXTRACT), account.charging_requests():
         async with _queueing_after_failure(store, scope, session_id):
@@ -99,7 +99,7 @@ class _FindingsReading:
     ) -> None:
         self.store, self.scope, self.session_id, self.transcript = store, scope, session_id, transcript
         self.policy, self.extractor, self.account, self.clock = policy, extractor, account, clock
-        self.source = findings_source(session_id)
+        self.source = findings_run_source(session_id)
         self.last_keys: Sequence[str] | None = None
         self.usage = Usage()
         self.refused: Counter[str] = Counter()
@@ -166,7 +166,7 @@ class _FindingsReading:
         last_keys = ledger.last_window_keys(transaction, self.scope, self.source)
         if last_keys != self.last_keys or not turns_begin_with(turns, self.transcript.turns):
             raise ScopeBusy(f"session {self.session_id!r} of {self.scope} was read further, or forgotten, meanwhile")
-        forgotten = read_forgotten(transaction, self.scope, self.session_id)
+        forgotten = read_forgotten_content(transaction, self.scope, self.session_id)
         proposal = self._proposal(_kept_readings(readings, forgotten), scope_rows.revision_of(transaction, self.scope))
         is_held = scope_rows.approval_policy_of(transaction, self.scope) is scope_rows.ApprovalPolicy.HOLD_ALL
         return add_and_apply_run(transaction, proposal, self.account, is_held=is_held)

@@ -81,7 +81,7 @@ class VectorRefresher:
                 self.embedder,
                 at=at,
                 batch=self.batch,
-                is_only_model=True,
+                deletes_other_models=True,
                 stop=self.stop,
                 on_made=on_made,
             )

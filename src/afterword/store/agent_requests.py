@@ -43,10 +43,10 @@ from afterword.store.entered_statements import (
     FactEdit,
     check_differs_from_fact,
     entered_statement,
+    first_unused_moment,
     is_same_statement,
     masked_entry,
-    moment_after,
-    next_unused_moment,
+    moment_after_assertions,
 )
 from afterword.store.forgetting.pauses import read_pause
 from afterword.store.proposals import Proposal, WindowReading, read_proposal
@@ -146,7 +146,7 @@ async def request_statement(
             entry,
             _evidence(entry.statement, own_quote),
             authority=Authority.STATED if own_quote else Authority.CONFIRMED,
-            said_at=next_unused_moment(at, known.assertions),
+            said_at=first_unused_moment(at, known.assertions),
         )
         verdicts = _verdicts_on_earlier(known, said, relate)
         key = digest(REMEMBER, entry.kind, entry.subject, entry.statement)
@@ -176,7 +176,7 @@ async def request_correction(
             _evidence(entry.statement, None),
             # To approve the statement is the same decision as to edit the fact.
             authority=Authority.STATED,
-            said_at=moment_after(at, members),
+            said_at=moment_after_assertions(at, members),
         )
         said = replace(said, limited_to=fact.limited_to, is_flagged=fact.is_flagged or None)
         reason = "corrected, approved by a person"
@@ -224,7 +224,7 @@ def _withdrawal(fact: Fact, members: Sequence[Assertion], quote: PersonQuote | N
         Entry(statement, fact.kind, first.subject, fact.attribute, fact.value, valid_from=at),
         _evidence(statement, quote),
         authority=Authority.STATED if quote else Authority.CONFIRMED,
-        said_at=moment_after(at, members),
+        said_at=moment_after_assertions(at, members),
         act=SpeechAct.RETRACT,
         limited_to=first.limited_to,
     )
@@ -307,7 +307,7 @@ def _propose(transaction: Session, request: _Request, revision: int) -> RequestO
     return RequestOutcome(RequestStatus.DONE, ledger.propose_and_apply(transaction, proposal)[0])
 
 
-def close_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:
+def satisfy_held_requests(transaction: Session, scope: Scope, said: Iterable[Assertion]) -> int:
     """Mark the held requests of agents whose content is among these assertions as satisfied; return how many."""
     if not runs.has_run(transaction, scope, status=ledger.RunStatus.HELD, extractor=AGENT):
         return 0

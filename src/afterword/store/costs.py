@@ -94,7 +94,7 @@ def settle_spending(transaction: Session, entry: int, spending: Spending, status
     transaction.connection().execute(_SETTLED, values)
 
 
-def assign_to_run(transaction: Session, entries: Sequence[int], run_id: int) -> None:
+def assign_spending_to_run(transaction: Session, entries: Sequence[int], run_id: int) -> None:
     """Record that these requests were made for a run."""
     for ids in chunks(entries):
         transaction.connection().execute(_ASSIGNED, {"entries": ids, "run_id": run_id})

@@ -179,7 +179,7 @@ def edited_assertion(
     check_differs_from_fact(fact, edit)
     texts = map(composed, _edited_texts(fact, edit))
     value, statement, subject = privacy.mask_value_and_others(fact.attribute, *texts)
-    valid_from, valid_to = days_after_edit(fact, f"{statement} {value}", members, changed_at)
+    valid_from, valid_to = validity_after_edit(fact, f"{statement} {value}", members, changed_at)
     return replace(
         members[0],
         statement=statement,
@@ -220,13 +220,13 @@ def restated_by_person(original: Assertion, earlier: Sequence[Assertion], at: da
         id=assertion_id(original.scope, None, content, evidence),
         session_id=None,
         speaker=None,
-        said_at=moment_after(at, earlier),
+        said_at=moment_after_assertions(at, earlier),
         evidence=evidence,
         time_is_guess=False,
     )
 
 
-def moment_after(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+def moment_after_assertions(at: datetime, assertions: Iterable[Assertion]) -> datetime:
     """Return `at`, or if it is not later than all of these assertions, the first microsecond that is.
 
     The clock may show the same time twice, but assertions are ordered by the time at which they were said.
@@ -234,9 +234,9 @@ def moment_after(at: datetime, assertions: Iterable[Assertion]) -> datetime:
     return max([at, *(said.said_at + _TICK for said in assertions)]).astimezone(at.tzinfo)
 
 
-def next_unused_moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
+def first_unused_moment(at: datetime, assertions: Iterable[Assertion]) -> datetime:
     """Return `at`, or a moment shortly after it if another statement was entered within a second from `at`."""
-    return moment_after(
+    return moment_after_assertions(
         at, [said for said in assertions if not said.session_id and at <= said.said_at < at + _SAME_MOMENT]
     )
 
@@ -247,7 +247,7 @@ def is_same_statement(earlier: Assertion, later: Assertion) -> bool:
     return is_comparable and folded(earlier.statement) == folded(later.statement)
 
 
-def days_after_edit(
+def validity_after_edit(
     fact: Fact, words: str, members: Sequence[Assertion], changed_at: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
     """Return when an edited fact begins and ends, as its statements (`members`) say it; None for what they do not say.

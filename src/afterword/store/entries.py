@@ -27,10 +27,10 @@ from afterword.store.entered_statements import (
     Entry,
     check_may_be_kept,
     entered_statement,
+    first_unused_moment,
     is_same_statement,
     masked_entry,
-    moment_after,
-    next_unused_moment,
+    moment_after_assertions,
 )
 from afterword.store.proposals import Proposal, RunEffect
 
@@ -50,12 +50,12 @@ async def add_entry(store: Store, scope: Scope, entry: Entry, *, at: datetime) -
 
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
-        said_at = next_unused_moment(at, known.assertions)
+        said_at = first_unused_moment(at, known.assertions)
         said = entered_statement(scope, entry, evidence, authority=Authority.APPLICATION, said_at=said_at)
         equal = [earlier for earlier in known.assertions if is_same_statement(earlier, said)]
         verdicts = [_same_words_verdict(max(equal, key=lambda earlier: earlier.order), said)] if equal else []
         proposal = _proposal(scope, "application", [said], verdicts, at, known.revision)
-        return ledger.apply_or_hold_words(transaction, proposal)
+        return ledger.apply_or_hold_if_instruction(transaction, proposal)
 
     return await store.write(work)
 
@@ -84,7 +84,7 @@ def _withdrawals(scope: Scope, statements: Sequence[Assertion], at: datetime) ->
 
     Each statement is withdrawn by itself, so that nothing comes back if a comparison or a renaming is undone.
     """
-    said_at = moment_after(at, statements)
+    said_at = moment_after_assertions(at, statements)
     # One withdrawal applies only to statements with the same subject and the same limit.
     groups: dict[tuple[str, str], list[Assertion]] = {}
     for statement in statements:

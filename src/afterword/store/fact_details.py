@@ -15,7 +15,7 @@ from afterword.facts.local_time import at_offset
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.periods import ValidityPeriod
-from afterword.store.database.statements import moment
+from afterword.store.database.statements import parse_stored_instant
 from afterword.store.rows import parse_json_list, rewordings_of, tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
@@ -41,7 +41,7 @@ Details = Sequence[Any]
 """The id of an assertion, three columns that lists need too, and the columns of `DETAILS`, of one piece of evidence."""
 
 
-def stands_alone(details: Sequence[Details]) -> bool:
+def is_lone_fact(details: Sequence[Details]) -> bool:
     """Return whether one assertion alone says the fact of these rows, and no other fact bears on it."""
     row = details[0]
     has_others = not row[CONTESTED_BY] == row[EXCEPTIONS] == row[REWORDINGS] == "[]"
@@ -49,9 +49,9 @@ def stands_alone(details: Sequence[Details]) -> bool:
 
 
 def build_lone_fact(details: Sequence[Details], period: ValidityPeriod, scope: Scope, *, is_flagged: bool) -> Fact:
-    """Return the fact of rows for which `stands_alone` is true, at an instant of its only period."""
+    """Return the fact of rows for which `is_lone_fact` is true, at an instant of its only period."""
     row = details[0]
-    said_at = at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S])
+    said_at = at_offset(parse_stored_instant(row[SAID_AT]), row[UTC_OFFSET_S])
     has_own_end = period.end is not None and period.ended_by is None
     return Fact(
         id=row[ID],
@@ -68,7 +68,7 @@ def build_lone_fact(details: Sequence[Details], period: ValidityPeriod, scope: S
         support=1,
         evidence=tuple(dict.fromkeys(_evidence(details))),
         assertion_ids=(row[ID],),
-        recorded_at=moment(row[RECORDED_AT]),
+        recorded_at=parse_stored_instant(row[RECORDED_AT]),
         limited_to=row[LIMITED_TO],
         outcome=row[OUTCOME],
         dated=row[VALID_FROM] is not None or row[VALID_TO] is not None or has_own_end,
@@ -98,13 +98,15 @@ def build_history(
         may_be=may_be,
         exceptions=parse_json_list(first[EXCEPTIONS]),
         rewordings=rewordings_of(parse_json_list(first[REWORDINGS])),
-        recorded_at=min([moment(row[RECORDED_AT]) for row in details]),
+        recorded_at=min([parse_stored_instant(row[RECORDED_AT]) for row in details]),
     )
 
 
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
     row = rows[0]
-    first_at, last_at = [at and at_offset(moment(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO])]
+    first_at, last_at = [
+        at and at_offset(parse_stored_instant(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO])
+    ]
     return Assertion(
         id=row[ID],
         scope=scope,
@@ -117,7 +119,7 @@ def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
         statement=row[STATEMENT],
         speaker=row[SPEAKER],
         authority=Authority(row[AUTHORITY]),
-        said_at=at_offset(moment(row[SAID_AT]), row[UTC_OFFSET_S]),
+        said_at=at_offset(parse_stored_instant(row[SAID_AT]), row[UTC_OFFSET_S]),
         evidence=tuple(_evidence(rows)),
         time_is_guess=bool(row[IS_GUESS]),
         valid_from=first_at,

@@ -21,23 +21,25 @@ from afterword.store.tables import AssertionRow, EvidenceRow, FactAssertionRow, 
 CANDIDATES_SHOWN = 5
 
 
-def read_fact(transaction: Session, scope: Scope, fact_id: str, *, at: datetime) -> Fact:
+def read_fact(transaction: Session, scope: Scope, id_or_prefix: str, *, at: datetime) -> Fact:
     """Return a fact by the id of any of its assertions, or by the beginning of such an id.
 
     The id of an assertion that is no longer live, for example because its session was read again, finds the fact that
     says the same now. Raises `NotFound` if the scope has no such fact, or several; then the message names some of them.
     """
-    if not fact_id:
-        raise NotFound(f"no fact {fact_id!r} in {scope}: see `afterword facts --all`")
-    facts = lookup.read_facts_by_id(transaction, scope, _fact_ids_by_assertion_id(transaction, scope, fact_id), at=at)
+    if not id_or_prefix:
+        raise NotFound(f"no fact {id_or_prefix!r} in {scope}: see `afterword facts --all`")
+    facts = lookup.read_facts_by_id(
+        transaction, scope, _fact_ids_by_assertion_id(transaction, scope, id_or_prefix), at=at
+    )
     # Some databases ignore blanks and signs when they compare texts, so the range may hold ids without the prefix.
-    matching = [fact for fact in facts if any(name.startswith(fact_id) for name in fact.assertion_ids)]
+    matching = [fact for fact in facts if any(name.startswith(id_or_prefix) for name in fact.assertion_ids)]
     if not matching:
-        former = _find_assertion(transaction, scope, fact_id)
+        former = _find_assertion(transaction, scope, id_or_prefix)
         matching = _facts_saying_the_same(transaction, scope, former, at=at) if former else []
     if len(matching) != 1:
         hint = shared_prefix_hint([fact.id for fact in matching]) if matching else "see `afterword facts --all`"
-        raise NotFound(f"no {'single ' if matching else ''}fact {fact_id!r} in {scope}: {hint}")
+        raise NotFound(f"no {'single ' if matching else ''}fact {id_or_prefix!r} in {scope}: {hint}")
     return matching[0]
 
 
@@ -47,7 +49,7 @@ def _fact_ids_by_assertion_id(transaction: Session, scope: Scope, id_or_prefix: 
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
         .where(
-            lookup.is_fact_of_scope(scope_key(transaction, scope)),
+            lookup.fact_of_scope_condition(scope_key(transaction, scope)),
             _has_prefix(FactAssertionRow.assertion_id, id_or_prefix),
         )
     )
@@ -76,9 +78,9 @@ def _find_assertion(transaction: Session, scope: Scope, id_or_prefix: str) -> As
     return lookup.assertions_by_id(transaction, scope, ids)[ids[0]] if len(ids) == 1 else None
 
 
-def scopes_with_statement(transaction: Session, statement_id: str) -> list[Scope]:
+def scopes_with_statement(transaction: Session, id_or_prefix: str) -> list[Scope]:
     """Return the scopes that have a statement whose id is or begins with this one."""
-    ids = select(AssertionRow.scope_id).where(_has_prefix(AssertionRow.id, statement_id))
+    ids = select(AssertionRow.scope_id).where(_has_prefix(AssertionRow.id, id_or_prefix))
     query = select(ScopeRow).where(col(ScopeRow.id).in_(ids)).order_by(col(ScopeRow.id))
     return [scope_of_row(row) for row in transaction.exec(query)]
 

@@ -64,13 +64,13 @@ class JobState:
     failures: int = 0
 
 
-def read_jobs(transaction: Session) -> list[JobState]:
+def read_store_wide_jobs(transaction: Session) -> list[JobState]:
     """Return the state of every job that was ever begun, except the jobs that concern a single scope."""
     query = select(JobRow).where(col(JobRow.name).not_like("%/%")).order_by(col(JobRow.name))
     return [JobState(**row.model_dump()) for row in transaction.exec(query)]
 
 
-def is_job_due(transaction: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
+def is_job_claimable(transaction: Session, name: str, *, due_at: datetime, now: datetime) -> bool:
     """Return whether the job was not yet done for this due time, and no process holds its lease."""
     row = transaction.get(JobRow, name)
     return row is None or _is_due(row, due_at, now)

@@ -85,7 +85,7 @@ _REMOVED_TIES = delete(FactAssertionRow).where(col(FactAssertionRow.fact_id).in_
 _REMOVED_FACTS = delete(FactRow).where(col(FactRow.id).in_(_IDS))
 
 
-def session_source(session_id: str) -> str:
+def session_run_source(session_id: str) -> str:
     """Return the value that `source` has in the runs that read a session."""
     return f"session:{session_id}"
 
@@ -221,7 +221,7 @@ def propose_and_apply_with_effect(
     return effect_of(transaction, run_id, change, at, concerns)
 
 
-def apply_or_hold_words(
+def apply_or_hold_if_instruction(
     transaction: Session, proposal: Proposal, concerns: Callable[[Fact], bool] = lambda _: False
 ) -> RunEffect:
     """Store and apply a proposal with new words of an application or a person; hold it if it reads like an instruction.
@@ -337,7 +337,7 @@ def _update_facts(transaction: Session, scope: Scope, source: str, change: Knowl
     record_changed_facts(transaction, scope_id, version, source=source, fact_ids=fact_ids, is_unlinked=is_unlinked)
 
 
-def derive_facts(transaction: Session, scope: Scope) -> set[str]:
+def derive_and_store_facts(transaction: Session, scope: Scope) -> set[str]:
     """Derive all facts of a scope from what is stored, and write those that differ. Caches are bypassed.
 
     Returns the ids of the facts that were written or removed.

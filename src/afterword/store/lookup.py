@@ -46,7 +46,7 @@ def _alias(table: type[Row], name: str) -> type[Row]:
     return aliased(table, name=name)
 
 
-def live_runs(scope_id: Any, known_at: datetime | None = None, *, source: str | None = None) -> Select[Any]:
+def select_live_run_ids(scope_id: Any, known_at: datetime | None = None, *, source: str | None = None) -> Select[Any]:
     """Select the ids of the live runs: of each source the latest run that is applied and not undone (at `known_at`).
 
     With `source`, select only the live run of that source.
@@ -167,13 +167,15 @@ def _load_knowledge(
 
 def _select_knowledge(scope_id: Any, known_at: datetime | None = None) -> tuple[Any, Any]:
     """Select the live assertions and verdicts of a scope, now or as known at an instant."""
-    keys = select(RunVerdictRow.verdict_key).where(col(RunVerdictRow.run_id).in_(live_runs(scope_id, known_at)))
-    return select_assertions(live_assertion_ids(scope_id, known_at)), select_verdicts(keys)
+    keys = select(RunVerdictRow.verdict_key).where(
+        col(RunVerdictRow.run_id).in_(select_live_run_ids(scope_id, known_at))
+    )
+    return select_assertions(select_live_assertion_ids(scope_id, known_at)), select_verdicts(keys)
 
 
-def live_assertion_ids(scope_id: Any, known_at: datetime | None = None) -> Select[Any]:
+def select_live_assertion_ids(scope_id: Any, known_at: datetime | None = None) -> Select[Any]:
     """Select the ids of the live assertions of a scope, now or as known at an instant."""
-    windows = _windows_of(live_runs(scope_id, known_at))
+    windows = _windows_of(select_live_run_ids(scope_id, known_at))
     return select(WindowAssertionRow.assertion_id).where(col(WindowAssertionRow.window_id).in_(windows))
 
 
@@ -244,7 +246,7 @@ def read_facts_by_id(transaction: Session, scope: Scope, fact_ids: Iterable[str]
     return [fact for fact in facts_under_current_names(facts_at(in_order, at), at) if fact.id in wanted]
 
 
-def is_fact_of_scope(scope_id: int) -> ColumnElement[bool]:
+def fact_of_scope_condition(scope_id: int) -> ColumnElement[bool]:
     """Return the condition that a fact belongs to a scope, for queries that name ids or a session.
 
     The `+ 0` keeps the database from using an index of the scope, by which it would read all facts of the scope.
@@ -258,7 +260,7 @@ def fact_ids_of_session(transaction: Session, scope: Scope, session_id: str) -> 
         select(FactAssertionRow.fact_id)
         .join(FactRow, col(FactRow.id) == col(FactAssertionRow.fact_id))
         .join(EvidenceRow, col(EvidenceRow.assertion_id) == col(FactAssertionRow.assertion_id))
-        .where(is_fact_of_scope(scope_key(transaction, scope)), EvidenceRow.session_id == session_id)
+        .where(fact_of_scope_condition(scope_key(transaction, scope)), EvidenceRow.session_id == session_id)
     )
     return list(transaction.exec(query.distinct()))
 
@@ -278,7 +280,7 @@ def verdicts_on(transaction: Session, scope: Scope, ids: Sequence[str]) -> list[
 
 def read_rejected_candidates(transaction: Session, scope: Scope, session_id: str) -> list[tuple[str, str, str]]:
     """Return the candidates that grounding refused in the live run of a session, as (reason, statement, detail)."""
-    runs = live_runs(scope_key(transaction, scope), source=f"session:{session_id}")
+    runs = select_live_run_ids(scope_key(transaction, scope), source=f"session:{session_id}")
     query = select(RejectionRow).where(col(RejectionRow.window_id).in_(_windows_of(runs)))
     rows = transaction.exec(query.order_by(col(RejectionRow.window_id), col(RejectionRow.ordinal)))
     return [(row.reason, row.statement, row.detail) for row in rows]

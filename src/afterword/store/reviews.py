@@ -26,12 +26,12 @@ from afterword.store.entered_statements import (
     FactEdit,
     check_may_be_kept,
     edited_assertion,
+    first_unused_moment,
     is_same_statement,
-    next_unused_moment,
     restated_by_person,
 )
 from afterword.store.forgetting.forgotten_statements import DISMISS, DISMISSED, read_erase_requests_in_force
-from afterword.store.ledger import RunStatus, apply_or_hold_words, propose_and_apply_with_effect
+from afterword.store.ledger import RunStatus, apply_or_hold_if_instruction, propose_and_apply_with_effect
 from afterword.store.proposals import Proposal, RunEffect
 from afterword.store.reading.withdrawal_check import check_may_be_withdrawn
 from afterword.store.scope_rows import scope_key
@@ -361,7 +361,7 @@ async def _decide_on_fact(store: Store, scope: Scope, fact_id: str, decision: _F
     def work(transaction: Session) -> RunEffect:
         known = lookup.read_knowledge(transaction, scope)
         # Another decision may have been made since this one was asked for.
-        now = next_unused_moment(at, known.assertions)
+        now = first_unused_moment(at, known.assertions)
         fact = fact_ids.read_fact(transaction, scope, fact_id, at=now)
         slot = (fact.subject, fact.attribute)
         (history,) = known.histories(fact.assertion_ids)
@@ -369,7 +369,7 @@ async def _decide_on_fact(store: Store, scope: Scope, fact_id: str, decision: _F
             check_may_be_withdrawn(transaction, fact, history, at=now)
         members = _members_as_shown(known, fact, history, now)
         content = decision.assertions_and_verdicts(known, fact, members, now)
-        return (apply_or_hold_words if decision.is_edit else propose_and_apply_with_effect)(
+        return (apply_or_hold_if_instruction if decision.is_edit else propose_and_apply_with_effect)(
             transaction,
             _proposal(scope, known, content, at),
             lambda other: (other.subject, other.attribute) == slot,

@@ -158,7 +158,7 @@ def read_sessions(
     transaction: Session, *, scope: Scope | None = None, session_id: str | None = None
 ) -> list[SavedSession]:
     """Return all sessions, or only those of a scope or with an id. For operators, never for an agent."""
-    return list_sessions(transaction, scope=scope, session_id=session_id, states=None, rows=RowRange())[0]
+    return list_sessions(transaction, scope=scope, session_id=session_id, progress=None, rows=RowRange())[0]
 
 
 def list_sessions(
@@ -167,20 +167,20 @@ def list_sessions(
     scope: Scope | None,
     tenant: str | None = None,
     session_id: str | None,
-    states: Collection[Progress] | None,
+    progress: Collection[Progress] | None,
     rows: RowRange,
 ) -> tuple[list[SavedSession], int]:
     """Return one page of the sessions, in the order of their keys, and how many there are in all. For operators.
 
-    Only sessions of the scope, of the tenant, with the id and in one of the states are returned and counted. Criteria
-    that are None are ignored.
+    Only sessions of the scope, of the tenant, with the id and with one of the values of `progress` are returned and
+    counted. Criteria that are None are ignored.
     """
     of_scope = () if scope is None else (col(SessionRow.scope_id) == scope_key(transaction, scope),)
     scopes_of_tenant = select(ScopeRow.id).where(ScopeRow.tenant == tenant)
     of_tenant = () if tenant is None else (col(SessionRow.scope_id).in_(scopes_of_tenant),)
     of_id = () if session_id is None else (col(SessionRow.session_id) == session_id,)
-    in_state = () if states is None else (col(SessionRow.progress).in_(states),)
-    fitting = (*of_scope, *of_tenant, *of_id, *in_state)
+    of_progress = () if progress is None else (col(SessionRow.progress).in_(progress),)
+    fitting = (*of_scope, *of_tenant, *of_id, *of_progress)
     total = transaction.exec(select(func.count()).select_from(SessionRow).where(*fitting)).one()
     query = rows.limit_query(_SESSIONS.where(*fitting), col(SessionRow.id))
     return _saved_sessions(transaction, query), total
@@ -204,7 +204,7 @@ def waiting_sessions(
     return _saved_sessions(transaction, query.order_by(col(SessionRow.updated_at)))
 
 
-def pending_session_keys(transaction: Session) -> list[tuple[int, int]]:
+def pending_session_and_scope_keys(transaction: Session) -> list[tuple[int, int]]:
     """Return the key of each pending session with a saved state, and the key of its scope, oldest first.
 
     Sessions of paused scopes are left out.
@@ -332,7 +332,7 @@ def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
 
 
 @staged(Stage.RETRY)
-def requeue_failed_sessions(transaction: Session, at: datetime) -> int:
+def requeue_due_failed_sessions(transaction: Session, at: datetime) -> int:
     """Queue the recorded sessions that failed and whose pause is over at `at`; return how many there are."""
     failed = waiting_sessions(transaction, at=at, progress=(Progress.FAILED,))
     for keys in chunks([session.key for session in failed]):

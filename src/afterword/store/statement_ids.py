@@ -24,7 +24,7 @@ _OWNERS = select(AssertionRow.id, AssertionRow.scope_id, AssertionRow.session_id
 )
 
 
-def replacement_ids(
+def replacements_of_taken_ids(
     transaction: Session, scope: Scope, ids: Iterable[str], *, session_id: str | None = None
 ) -> dict[str, str]:
     """Return a new id for each of these `ids` that a statement of another scope already has, by the old id.

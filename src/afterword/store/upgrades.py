@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.merging.moves import copy_settings, has_sources, move_everything, record_move
+from afterword.store.merging.moves import copy_settings, has_sources, move_everything, record_move_with_keys
 from afterword.store.proposals import Proposal
 from afterword.store.runs import MERGE, RENAME
 from afterword.store.scope_rows import (
@@ -62,7 +62,7 @@ def _derive_again(scope: Scope, transaction: Session) -> tuple[FactChange, ...]:
     if scope_row(transaction, scope).derivation >= DERIVATION:
         return ()
     before = lookup.read_facts(transaction, scope, at=at)
-    fact_ids = ledger.derive_facts(transaction, scope)
+    fact_ids = ledger.derive_and_store_facts(transaction, scope)
     change_scope(transaction, scope_id, derivation=DERIVATION)
     if fact_ids:
         raise_revision(transaction, scope_id)
@@ -107,5 +107,5 @@ def _merge(scope: Scope, transaction: Session) -> None:
         counts={"sources": len(moved)},
     )
     run_id, _ = ledger.propose_and_apply(transaction, proposal)
-    record_move(transaction, run_id, scope, into, moved)
+    record_move_with_keys(transaction, run_id, scope, into, moved)
     copy_settings(transaction, scope, into, is_rename=is_rename)

@@ -181,7 +181,7 @@ class Webhooks(TypeCheckedMethods):
         """Queue again the posts of a webhook that were set aside, and return their number. Raises `NotFound`."""
         await self._read_webhook(webhook_id, tenant)
         at = self._resources.now()
-        return await self._resources.write(partial(webhooks.retry_posts, webhook_id=webhook_id, at=at))
+        return await self._resources.write(partial(webhooks.requeue_set_aside_posts, webhook_id=webhook_id, at=at))
 
     async def test(self, webhook_id: str, *, tenant: str | None = None) -> WebhookPost:
         """Send a post with the event "test" at once, and return it with its state. Raises `NotFound`."""
@@ -192,7 +192,9 @@ class Webhooks(TypeCheckedMethods):
         return next(sent for sent in await self.posts(webhook_id) if sent.id == post.id)
 
     async def _read_webhook(self, webhook_id: str, tenant: str | None) -> Webhook:
-        webhook, _ = await self._resources.read(partial(webhooks.read_webhook, webhook_id=webhook_id, tenant=tenant))
+        webhook, _ = await self._resources.read(
+            partial(webhooks.read_webhook_and_secret, webhook_id=webhook_id, tenant=tenant)
+        )
         return webhook
 
     async def send(self) -> None:

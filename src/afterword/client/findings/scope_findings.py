@@ -148,12 +148,14 @@ class ScopeFindings(ScopeReading):
         """Return whether agents are told the words of people who are not the owner of the scope."""
         privacy = (await self._resources.store()).privacy
         return await self._resources.read(
-            lambda transaction: stored_findings.tells_other_people(transaction, self.scope, privacy)
+            lambda transaction: stored_findings.tells_words_of_others(transaction, self.scope, privacy)
         )
 
     async def set_other_people(self, *, are_told: bool) -> bool:
         """Set whether agents are told the words of people who are not the owner of the scope. Return the new value."""
-        await self._resources.write(partial(stored_findings.set_other_people, scope=self.scope, are_told=are_told))
+        await self._resources.write(
+            partial(stored_findings.set_telling_words_of_others, scope=self.scope, are_told=are_told)
+        )
         return are_told
 
 

@@ -112,7 +112,7 @@ async def attempt_job(
 
 def _is_due(transaction: Session, *, job: Job, due_at: datetime, clock: JobClock, now: datetime) -> bool:
     check_not_ahead(transaction, clock.to_real_time(now))
-    return jobs.is_job_due(transaction, job.name, due_at=due_at, now=now)
+    return jobs.is_job_claimable(transaction, job.name, due_at=due_at, now=now)
 
 
 class _Lease:

@@ -107,7 +107,7 @@ class PeriodicJobs:
     async def queue_failed_sessions(self) -> JobResult:
         """Queue failed sessions again whose pause has passed."""
         queued = await self.store.write(
-            lambda transaction: sessions.requeue_failed_sessions(transaction, self.clock.now())
+            lambda transaction: sessions.requeue_due_failed_sessions(transaction, self.clock.now())
         )
         return JobResult({"sessions queued again": queued})
 

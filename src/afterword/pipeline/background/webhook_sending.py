@@ -222,7 +222,7 @@ class WebhookSender:
 
     async def send_post(self, hook: Webhook, post: WebhookPost) -> str | None:
         """Send one post and record the result. Return why it failed, or None if it was accepted."""
-        _, secret = await self.store.read(partial(webhooks.read_webhook, webhook_id=hook.id))
+        _, secret = await self.store.read(partial(webhooks.read_webhook_and_secret, webhook_id=hook.id))
         at = self.now()
         failure = await self._post(hook, post, secret, at)
         next_try_at = self.rules.retries.next_try_at(post.tries + 1, at)

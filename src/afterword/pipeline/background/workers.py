@@ -95,7 +95,7 @@ async def _has_tables(app: App) -> bool:
 
 async def enqueue_waiting_sessions(app: App, store: Store) -> int:
     """Add every waiting session to the queue, unless it is in it. Return how many were added."""
-    waiting = await store.read(sessions.pending_session_keys)
+    waiting = await store.read(sessions.pending_session_and_scope_keys)
     return sum([await _enqueue_session(app, key, scope_key) for key, scope_key in waiting])
 
 
@@ -214,7 +214,7 @@ class Worker:
         app.periodic(cron="* * * * * */10")(app.task(name=MEND, queue=QUEUE, queueing_lock=MEND)(retry_dead_workers))
 
     async def _queue_waiting_sessions(self, app: App) -> None:
-        await self.store.write(lambda transaction: sessions.requeue_failed_sessions(transaction, datetime.now(UTC)))
+        await self.store.write(lambda transaction: sessions.requeue_due_failed_sessions(transaction, datetime.now(UTC)))
         await enqueue_waiting_sessions(app, self.store)
 
     async def process(self, session: int) -> None:

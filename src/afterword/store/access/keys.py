@@ -142,7 +142,7 @@ def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope)
     _set_scope_of_keys(transaction, list(transaction.exec(query)), scope)
 
 
-def has_key_of_scope(transaction: Session, scope: Scope) -> bool:
+def has_unrevoked_key_of_scope(transaction: Session, scope: Scope) -> bool:
     """Return whether there is a key, not revoked, that opens only this scope."""
     return transaction.exec(select(ApiKeyRow.id).where(*_key_conditions_of_scope(scope)).limit(1)).first() is not None
 

@@ -102,7 +102,7 @@ def read_webhooks(transaction: Session, tenant: str | None = None) -> list[Webho
     return [_webhook_of(row) for row in transaction.exec(query)]
 
 
-def read_webhook(transaction: Session, webhook_id: str, tenant: str | None = None) -> tuple[Webhook, str]:
+def read_webhook_and_secret(transaction: Session, webhook_id: str, tenant: str | None = None) -> tuple[Webhook, str]:
     """Return a webhook and its secret. Raises `NotFound`, also if the webhook belongs to another tenant."""
     row = transaction.get(WebhookRow, webhook_id)
     if row is None or tenant not in (None, row.tenant):
@@ -112,7 +112,7 @@ def read_webhook(transaction: Session, webhook_id: str, tenant: str | None = Non
 
 def remove_webhook(transaction: Session, webhook_id: str, tenant: str | None = None) -> Webhook:
     """Remove a webhook with its posts, and return it. Raises `NotFound`."""
-    webhook, _ = read_webhook(transaction, webhook_id, tenant)
+    webhook, _ = read_webhook_and_secret(transaction, webhook_id, tenant)
     connection = transaction.connection()
     connection.execute(delete(WebhookPostRow).where(col(WebhookPostRow.webhook_id) == webhook_id))
     connection.execute(delete(WebhookRow).where(col(WebhookRow.id) == webhook_id))
@@ -228,7 +228,7 @@ def note_post_try(
     row.state = str(state)
 
 
-def retry_posts(transaction: Session, webhook_id: str, at: datetime) -> int:
+def requeue_set_aside_posts(transaction: Session, webhook_id: str, at: datetime) -> int:
     """Queue again the posts of a webhook that were set aside, and return how many there are."""
     is_set_aside = col(WebhookPostRow.webhook_id) == webhook_id, col(WebhookPostRow.state) == PostState.SET_ASIDE
     waiting = {"state": str(PostState.WAITING), "tries": 0, "next_try_at": at}

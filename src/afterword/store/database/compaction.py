@@ -68,7 +68,7 @@ def _try_empty_log(connection: sqlite3.Connection) -> bool:
     return bool(busy == 0)
 
 
-def vacuum(connection: Connection) -> bool:
+def vacuum_postgres(connection: Connection) -> bool:
     """Make PostgreSQL remove deleted rows from every table, and their words from its indexes and statistics.
 
     Return False if not all could be removed: an older transaction may still see them, somebody may hold a lock, or a
@@ -120,7 +120,7 @@ def _try_vacuum(connection: Connection, name: str, transaction_id: str) -> bool:
     return bool(connection.execute(_IS_CLEAN, {"name": f'"{name}"', "transaction_id": transaction_id}).scalar_one())
 
 
-def analyze(connection: Connection) -> None:
+def update_postgres_statistics(connection: Connection) -> None:
     """Let PostgreSQL update its statistics at once. By itself it does so only minutes after many rows were written.
 
     With old statistics it may take a table for empty, and read the whole table to find the rows of one scope.

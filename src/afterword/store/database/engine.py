@@ -128,7 +128,7 @@ class Store:
         """
         return await run_in_thread(self._executor("read"), partial(self._read, work))
 
-    def begin_reading(self, work: Callable[[], T]) -> Future[T]:
+    def begin_in_reader_thread(self, work: Callable[[], T]) -> Future[T]:
         """Begin `work` in a thread for readers, and return the future of its result. The work cannot be cancelled."""
         return self._executor("read").submit(work)
 
@@ -212,8 +212,8 @@ class Store:
     async def compact(self) -> bool:
         """Rewrite the database, so that its files hold nothing that was deleted; return whether that succeeded.
 
-        It may fail while other processes use the database. Then it can be tried again. `compaction.vacuum` explains
-        what is done on PostgreSQL.
+        It may fail while other processes use the database. Then it can be tried again. `compaction.vacuum_postgres`
+        explains what is done on PostgreSQL.
         """
         return await run_in_thread(self._executor("write"), self._compact)
 
@@ -224,7 +224,7 @@ class Store:
             return True
         try:
             with self._engine().connect() as plain:
-                return compaction.vacuum(plain.execution_options(isolation_level="AUTOCOMMIT"))
+                return compaction.vacuum_postgres(plain.execution_options(isolation_level="AUTOCOMMIT"))
         except DatabaseError as error:
             raise unreachable_error(error.orig or error, self.shown_url) from None
 

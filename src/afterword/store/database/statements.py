@@ -157,7 +157,7 @@ def _listed_names_postgresql(element: ListedNames, compiler: SQLCompiler, **opti
     return f"(SELECT json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON)))"
 
 
-def has_listed_name(column: Any) -> Any:
+def listed_name_condition(column: Any) -> Any:
     """Return the condition that a column has one of the names given to `CompiledQuery.ask_listed`."""
     return column.op("IN", is_comparison=True)(ListedNames(bindparam("names", type_=String())))
 
@@ -184,11 +184,11 @@ class CompiledQuery:
         return rows
 
     def ask_listed(self, connection: Connection, names: Sequence[str], **values: object) -> list[UnconvertedRow]:
-        """Return all rows for these names. The query must have the condition `has_listed_name`."""
+        """Return all rows for these names. The query must have the condition `listed_name_condition`."""
         return self.ask(connection, names=json.dumps(names), **values) if names else []
 
 
-def moment(value: Any) -> datetime:
+def parse_stored_instant(value: Any) -> datetime:
     """Return a stored instant in UTC. SQLite stores it as text without a zone."""
     if isinstance(value, str):
         # Parsing a text with a zone is eight times as fast as adding the zone afterwards.

@@ -67,7 +67,7 @@ def is_finding_forgotten(forgotten: ForgottenContent, statement: str, said_at: d
     return forgotten.is_slot_forgotten(FINDING, FINDING, statement, said_at)
 
 
-def findings_source(session_id: str) -> str:
+def findings_run_source(session_id: str) -> str:
     """Return the value that `source` has in the runs that read the findings of a session."""
     return f"findings:{session_id}"
 

@@ -34,8 +34,8 @@ from afterword.store.database.statements import fetch_rows, select_columns
 from afterword.store.fact_ids import shared_prefix_hint
 from afterword.store.findings.finding_rows import FINDING, FindingRow, finding_id, finding_of, is_finding_forgotten
 from afterword.store.forgetting.pauses import read_pause
-from afterword.store.forgetting.tombstone_rows import read_forgotten
-from afterword.store.lookup import live_runs
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
+from afterword.store.lookup import select_live_run_ids
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.tables import RunRow, RunWindowRow
 
@@ -50,7 +50,7 @@ def finding_policy_of(transaction: Session, scope: Scope, privacy: Privacy) -> F
     return FindingPolicy.from_json(row.findings) if row is not None and row.findings else privacy.findings
 
 
-def tells_other_people(transaction: Session, scope: Scope, privacy: Privacy) -> bool:
+def tells_words_of_others(transaction: Session, scope: Scope, privacy: Privacy) -> bool:
     """Return whether agents are told the words of other people than the owner of the scope."""
     row = scope_rows.scope_row(transaction, scope)
     return privacy.other_people if row is None or row.other_people is None else bool(row.other_people)
@@ -62,7 +62,7 @@ def set_finding_policy(transaction: Session, scope: Scope, policy: FindingPolicy
     record_change_without_facts(transaction, scope)
 
 
-def set_other_people(transaction: Session, scope: Scope, *, are_told: bool) -> None:
+def set_telling_words_of_others(transaction: Session, scope: Scope, *, are_told: bool) -> None:
     """Set whether agents are told the words of other people than the owner of the scope."""
     scope_rows.change_scope(transaction, scope_rows.lock_scope(transaction, scope), other_people=are_told)
     record_change_without_facts(transaction, scope)
@@ -79,14 +79,16 @@ def record_change_without_facts(transaction: Session, scope: Scope) -> None:
 def read_findings(transaction: Session, scope: Scope, known_at: datetime | None = None) -> list[AgentFinding]:
     """Return the findings of the live runs (now or at `known_at`), newest first. Equal statements are one finding."""
     scope_id = scope_rows.scope_key(transaction, scope)
-    windows = select(RunWindowRow.window_id).where(col(RunWindowRow.run_id).in_(live_runs(scope_id, known_at)))
+    windows = select(RunWindowRow.window_id).where(
+        col(RunWindowRow.run_id).in_(select_live_run_ids(scope_id, known_at))
+    )
     query = select_columns(FindingRow).where(
         col(FindingRow.scope_id) == scope_id, col(FindingRow.window_id).in_(windows)
     )
     return united_findings(finding_of(row, scope) for row in fetch_rows(transaction, query)) if scope_id else []
 
 
-def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFinding:
+def read_finding(transaction: Session, scope: Scope, id_or_prefix: str) -> AgentFinding:
     """Return a finding by the id of any of its repetitions, or by the beginning of such an id.
 
     Raises `NotFound` if the scope has no such finding, or several.
@@ -94,12 +96,12 @@ def read_finding(transaction: Session, scope: Scope, finding_id: str) -> AgentFi
     matching = [
         finding
         for finding in read_findings(transaction, scope)
-        if finding_id and any(name.startswith(finding_id) for name in finding.sayings)
+        if id_or_prefix and any(name.startswith(id_or_prefix) for name in finding.sayings)
     ]
     if len(matching) != 1:
         ids = [finding.id for finding in matching]
         hint = shared_prefix_hint(ids) if matching else "see `afterword findings --all`"
-        raise NotFound(f"no single finding {finding_id!r} in {scope}: {hint}")
+        raise NotFound(f"no single finding {id_or_prefix!r} in {scope}: {hint}")
     return matching[0]
 
 
@@ -197,7 +199,7 @@ def _refusal_of(transaction: Session, finding: AgentFinding, policy: FindingPoli
         return SavingOutcome.NOT_KEPT
     if count_masks((finding.statement, finding.topic)):
         return SavingOutcome.SECRET
-    if is_finding_forgotten(read_forgotten(transaction, finding.scope), finding.statement, finding.said_at):
+    if is_finding_forgotten(read_forgotten_content(transaction, finding.scope), finding.statement, finding.said_at):
         return SavingOutcome.FORGOTTEN
     return None
 

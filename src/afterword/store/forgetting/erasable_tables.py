@@ -22,10 +22,10 @@ from afterword.store.access.tables import (
     WebhookRow,
 )
 from afterword.store.access.webhooks import event_key_prefix
-from afterword.store.findings.finding_rows import FindingRow, findings_source
+from afterword.store.findings.finding_rows import FindingRow, findings_run_source
 from afterword.store.forgetting.tables import SeenSessionRow, TombstoneKeyRow, TombstoneRow
 from afterword.store.jobs import JobRow
-from afterword.store.ledger import RunStatus, session_source
+from afterword.store.ledger import RunStatus, session_run_source
 from afterword.store.merging.moves import WHOLE_SCOPE
 from afterword.store.tables import (
     AssertionRow,
@@ -64,12 +64,12 @@ class SessionKeys:
     @property
     def source(self) -> str:
         """The source of the runs that extracted facts from the session."""
-        return session_source(self.session_id)
+        return session_run_source(self.session_id)
 
     @property
     def sources(self) -> tuple[str, str]:
         """The sources of all runs of the session: one for its facts, one for the findings of its agents."""
-        return self.source, findings_source(self.session_id)
+        return self.source, findings_run_source(self.session_id)
 
 
 @dataclass(frozen=True, slots=True)

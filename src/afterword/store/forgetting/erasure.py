@@ -27,10 +27,9 @@ from afterword.store.database.clock import check_not_ahead
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks
 from afterword.store.findings.finding_rows import ERASED, FINDING, FindingRow, finding_rows_of_scope
-from afterword.store.forgetting import forgotten_statements, hash_keys, tombstone_rows
+from afterword.store.forgetting import forgotten_statements, hash_keys, served_copies, tombstone_rows
 from afterword.store.forgetting.erasable_tables import ERASABLE_TABLES, Clause, SessionKeys
 from afterword.store.forgetting.row_blanking import ForgottenWords, RowBlanking
-from afterword.store.forgetting.served_copies import ErasedWords, block_finder, repeats_words, sessions_with_blocks
 from afterword.store.sessions import turns_by_session_pk
 from afterword.store.tables import (
     AssertionRow,
@@ -58,7 +57,7 @@ class Receipt:
 
     The entry "facts" of `erased` counts the facts that people no longer see. Derived rows are not counted. `is_clean`
     tells whether the words are also gone from the database files (on PostgreSQL: from the tables, the indexes and the
-    statistics, see `compaction.vacuum`); None if the files were not compacted.
+    statistics, see `compaction.vacuum_postgres`); None if the files were not compacted.
     """
 
     scope: Scope
@@ -84,7 +83,7 @@ class Erasure:
         self.blanked: Counter[str] = Counter()
         self.tombstones: tombstone_rows.NewTombstones = tombstone_rows.NewTombstones(transaction, scope, scope_id, key)
         self.hidden_facts: set[str] = set()
-        self._erased_words = ErasedWords()
+        self._erased_words = served_copies.ErasedWords()
 
     def forget_everything(self) -> None:
         """Forget everything in the scope, and revoke the API keys that give access only to this scope."""
@@ -108,7 +107,7 @@ class Erasure:
         elif not tombstone_rows.has_session_tombstone(self.transaction, self.scope, self.scope_id, session_id):
             raise NotFound(f"no session {session_id!r} in {self.scope}; see `afterword sessions`")
 
-    def forget_requested(self, requests: Iterable[forgotten_statements.EraseRequest]) -> None:
+    def carry_out_erase_requests(self, requests: Iterable[forgotten_statements.EraseRequest]) -> None:
         """Forget the statements and turns that these requests hide, except what was said after a request."""
         for request in requests:
             # Hidden facts are no longer derived, but the receipt counts them as forgotten facts.
@@ -128,7 +127,7 @@ class Erasure:
 
         Statements with the same value are forgotten too; with `until`, only those that were said up to that instant.
         """
-        rows = forgotten_statements.read_equal_statements(self.transaction, self.scope_id, ids, until)
+        rows = forgotten_statements.read_statements_to_forget(self.transaction, self.scope_id, ids, until)
         if not rows:
             return
         for row in rows.values():
@@ -173,7 +172,7 @@ class Erasure:
         return RowBlanking(self.transaction, scope or self.scope, session, self._key, until or self._at, self.blanked)
 
     def erase_findings(self, is_erased: Callable[[Any], bool]) -> None:
-        """Delete the findings that `is_erased` selects, and note their words, so that `erase_copies` erases copies."""
+        """Delete the findings that `is_erased` selects, and note their words for `erase_served_copies`."""
         rows = [row for row in finding_rows_of_scope(self.transaction, self.scope_id) if is_erased(row)]
         self._erased_words.add_findings(rows)
         for ids in chunks([row.id for row in rows]):
@@ -204,7 +203,7 @@ class Erasure:
         turns = turns_by_session_pk(self.transaction, session.key)
         return [turn for turn in turns if turn.said_at is None or turn.said_at <= until]
 
-    def erase_derived(self) -> None:
+    def erase_derived_rows(self) -> None:
         """Delete the rows that are derived from others. They are derived again from the remaining rows."""
         for table in ERASABLE_TABLES:
             if table.of_scope and table.is_derived:
@@ -216,7 +215,7 @@ class Erasure:
         If the session continues, what is said in it after `until` is stored again.
         """
         requests = forgotten_statements.read_erase_requests_with_facts(self.transaction, self.scope)
-        self.forget_requested(each for each in requests if each.request.session_id == session.session_id)
+        self.carry_out_erase_requests(each for each in requests if each.request.session_id == session.session_id)
         turns = self._turns_said_until(session, until)
         self.tombstones.add_session(session.session_id, turns, until)
         self._erased_words.add_turns(turns)
@@ -247,30 +246,30 @@ class Erasure:
                 if table.of_statements and not table.is_derived:
                     self._delete_rows(table.table, table.of_statements(chunk))
 
-    def erase_copies(self) -> None:
+    def erase_served_copies(self) -> None:
         """Erase the erased words where agents were served or repeated them, in all remaining sessions and scopes."""
         if not (self.erased or self.blanked or self.tombstones):
             return
         self.transaction.expunge_all()  # its objects do not reflect the changed rows
         words = self._erased_words.build_search(self.transaction, self.scope_id)
         # A finding that repeats erased words is deleted as a whole.
-        self.erase_findings(lambda row: repeats_words(row, words))
+        self.erase_findings(lambda row: served_copies.finding_repeats_words(row, words))
         self._erase_empty_runs()
         for session in self.sessions():
             blanking = self.blanking_of(session)
-            blanking.blank_copies(block_finder(words=words))
+            blanking.blank_spans_sparing_people(served_copies.block_and_word_finder(words=words))
             self.tombstones.add(blanking.tombstones)
         # The agents of other scopes were served blocks of this one, too.
-        for owner, session in sessions_with_blocks(self.transaction, self.scope, self.scope_id):
+        for owner, session in served_copies.sessions_elsewhere_with_blocks(self.transaction, self.scope, self.scope_id):
             blanking = self.blanking_of(session, scope=owner)
-            blanking.blank_copies(block_finder(self.scope))
+            blanking.blank_spans_sparing_people(served_copies.block_and_word_finder(self.scope))
             tombstone_rows.add_tombstones(self.transaction, owner, blanking.tombstones)
 
     def sessions(self) -> list[SessionKeys]:
         """Return the sessions of the scope, including those that only a dry run has read."""
         query = select(SessionRow.session_id, SessionRow.id).where(SessionRow.scope_id == self.scope_id)
         keys = {name: key or 0 for name, key in self.transaction.exec(query.order_by(col(SessionRow.id))).all()}
-        prefix = ledger.session_source("")
+        prefix = ledger.session_run_source("")
         sources = select(RunRow.source).where(RunRow.scope_id == self.scope_id, col(RunRow.source).startswith(prefix))
         for source in self.transaction.exec(sources.distinct().order_by(RunRow.source)):
             keys.setdefault(source.removeprefix(prefix), 0)
@@ -361,13 +360,13 @@ def _erase(transaction: Session, scope: Scope, work: ErasureWork, at: datetime) 
     scope_id = scope_rows.lock_scope(transaction, scope)
     erasure = Erasure(transaction, scope, scope_id, hash_keys.ensure_store_key(transaction), at)
     before = forgotten_statements.fact_members(transaction, scope_id)
-    erasure.erase_derived()
+    erasure.erase_derived_rows()
     work(erasure)
-    erasure.erase_copies()
+    erasure.erase_served_copies()
     scope_rows.raise_revision(transaction, scope_id)
     added = erasure.tombstones.store()
     transaction.expunge_all()  # its objects do not reflect the changed rows
-    ledger.derive_facts(transaction, scope)
+    ledger.derive_and_store_facts(transaction, scope)
     remaining = set[str]().union(*forgotten_statements.fact_members(transaction, scope_id).values())
     erased = dict(erasure.erased)
     facts_gone = sum(remaining.isdisjoint(members) for members in before.values()) + len(erasure.hidden_facts)
@@ -395,6 +394,6 @@ async def forget_requested_statements(
         return None
 
     def work(erasure: Erasure) -> None:
-        erasure.forget_requested(requests(erasure.transaction))
+        erasure.carry_out_erase_requests(requests(erasure.transaction))
 
     return await erase_in_scope(store, scope, work, at=at, is_preview=is_preview)

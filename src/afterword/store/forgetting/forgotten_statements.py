@@ -173,7 +173,7 @@ def texts_of_meant_turns(transaction: Session, scope_id: int, request: Assertion
     return meant
 
 
-def read_equal_statements(
+def read_statements_to_forget(
     transaction: Session, scope_id: int, ids: Iterable[str], until: datetime | None = None
 ) -> dict[str, AssertionRow]:
     """Return these statements of a scope and all that would reveal the same, live or not, by their ids.
@@ -237,7 +237,7 @@ def entered_withdrawals(transaction: Session, scope_id: int, ids: Collection[str
     A withdrawal repeats the words that it withdraws.
     """
     rows = [row for row in _read_withdrawals(transaction, scope_id, set(ids)).values() if row.session_id is None]
-    live = set(transaction.connection().scalars(lookup.live_assertion_ids(scope_id)) if rows else ())
+    live = set(transaction.connection().scalars(lookup.select_live_assertion_ids(scope_id)) if rows else ())
     return [(row, row.id in live) for row in rows]
 
 

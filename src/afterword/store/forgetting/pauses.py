@@ -11,7 +11,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TimeBasis
 from afterword.privacy.seen_turns import UNKNOWN_WORDS, RecognisedTurns, TurnsToRecognise
 from afterword.store.forgetting.seen_turn_rows import note_seen_turns
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
 from afterword.store.scope_rows import change_scope, ensure_scope, scope_key, scope_row
 
 PAUSED = "memory paused"
@@ -57,7 +57,7 @@ def note_skipped_session(
     with an earlier time than the pause. Only keyed hashes of the turns are stored.
     """
     pause = read_pause(transaction, scope)
-    forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
+    forgotten = read_forgotten_content(transaction, scope, session_id, creates_key=True)
     recognised = forgotten.recognise_seen_turns(reading)
     new = _indexes_of_new_turns(reading, recognised)
     is_counted = not recognised.turns or any(recognised.turns[index].is_said for index in new)

@@ -157,7 +157,7 @@ class RowBlanking:
         self._blank_statements([(said, cited) for said, cited in remaining if said.id not in unchanged_ids], words)
         self._blank_repeating_columns(WordsToBlank(words.quotes, words.values).letter_spans)
 
-    def blank_copies(self, find_spans: FindSpans) -> None:
+    def blank_spans_sparing_people(self, find_spans: FindSpans) -> None:
         """Blank the spans that `find_spans` finds in all rows of the session, except in what people said in it."""
         by_people = [
             turn.text for turn in turns_by_session_pk(self._transaction, self._session.key) if turn.role is Role.HUMAN

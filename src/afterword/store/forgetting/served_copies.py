@@ -21,7 +21,7 @@ from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import finding_rows_of_scope
 from afterword.store.forgetting.erasable_tables import SessionKeys
 from afterword.store.forgetting.row_blanking import FindSpans
-from afterword.store.ledger import session_source
+from afterword.store.ledger import session_run_source
 from afterword.store.scope_rows import scope_of_row
 from afterword.store.tables import (
     AssertionRow,
@@ -78,7 +78,7 @@ class ErasedWords:
         )
 
 
-def repeats_words(row: Any, words: PhraseSearch) -> bool:
+def finding_repeats_words(row: Any, words: PhraseSearch) -> bool:
     """Return whether a finding of an agent contains any of these words."""
     return any(map(words.letter_spans, (*_texts_of_finding(row), row.topic, row.source or "")))
 
@@ -92,7 +92,9 @@ def _texts_of_statements(transaction: Session, rows: Sequence[AssertionRow]) -> 
     return {text for row in rows for text in (row.value, row.statement)} | {cited.quote for cited in evidence}
 
 
-def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> list[tuple[Scope, SessionKeys]]:
+def sessions_elsewhere_with_blocks(
+    transaction: Session, scope: Scope, scope_id: int
+) -> list[tuple[Scope, SessionKeys]]:
     """Return the sessions of other scopes that hold a block of this scope, each with its scope.
 
     The block may stand in a turn, in the saved state, or in the transcript of a dry run.
@@ -105,7 +107,7 @@ def sessions_with_blocks(transaction: Session, scope: Scope, scope_id: int) -> l
         transaction, RunRow, "id", _keys_of_rows_with_label(transaction, RunRow.id, RunRow.transcript, label)
     )
     sessions = {SessionKeys(row.scope_id, row.id, row.session_id) for row in stored} | {
-        SessionKeys(run.scope_id, run.session_pk or 0, run.source.removeprefix(session_source(""))) for run in runs
+        SessionKeys(run.scope_id, run.session_pk or 0, run.source.removeprefix(session_run_source(""))) for run in runs
     }
     others = transaction.exec(select(ScopeRow).where(ScopeRow.id != scope_id))
     scopes = {row.id: scope_of_row(row) for row in others}
@@ -121,7 +123,7 @@ def _keys_of_rows_with_label(transaction: Session, key: Any, content: Any, label
             yield row_key
 
 
-def block_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
+def block_and_word_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
     """Return a function that finds these words and the contents of blocks, of one scope or of all scopes."""
     search = words or PhraseSearch()
     label = scope_label(scope) if scope else ""

@@ -28,9 +28,9 @@ from afterword.store.forgetting.hash_keys import add_imported_keys
 from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns, parse_seen_turns
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_tombstones,
+    forgotten_content_lines,
     parse_tombstone,
-    read_forgotten,
-    tombstone_lines,
+    read_forgotten_content,
 )
 from afterword.store.json_lines import Line, damaged_file_error, read_lines
 from afterword.store.scope_rows import read_scopes
@@ -60,7 +60,7 @@ async def write_tombstones(store: Store, path: Path, scopes: Sequence[Scope] | N
     Raises `FileInvalid` if the file exists already.
     """
     lines = await store.read(
-        lambda transaction: tombstone_lines(transaction, read_scopes(transaction) if scopes is None else scopes)
+        lambda transaction: forgotten_content_lines(transaction, read_scopes(transaction) if scopes is None else scopes)
     )
     with open_private_file(path) as file:
         for line in ({"row": "head", "format": FORMAT, "version": VERSION}, *lines):
@@ -109,7 +109,7 @@ def erase_by_tombstones(erasure: Erasure) -> None:
     changed: ChangedTurns = {}
     for session in erasure.sessions():
         changed |= _erase_in_session(erasure, session)
-    forgotten = read_forgotten(erasure.transaction, erasure.scope)
+    forgotten = read_forgotten_content(erasure.transaction, erasure.scope)
     query = select(AssertionRow.id).where(AssertionRow.scope_id == erasure.scope_id)
     for ids in chunks(list(erasure.transaction.exec(query))):
         assertions = lookup.assertions_by_id(erasure.transaction, erasure.scope, ids).values()
@@ -140,7 +140,7 @@ def changed_turns(session_id: str, before: Sequence[Turn], after: Sequence[Turn]
 
 def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
     """Erase what the tombstones of a session forbid, and return the new texts of its blanked turns."""
-    forgotten = read_forgotten(erasure.transaction, erasure.scope, session.session_id)
+    forgotten = read_forgotten_content(erasure.transaction, erasure.scope, session.session_id)
     if not forgotten.touches_session:
         return {}
     before = turns_by_session_pk(erasure.transaction, session.key)
@@ -154,7 +154,7 @@ def _erase_in_session(erasure: Erasure, session: SessionKeys) -> ChangedTurns:
 
 def _read_tombstone_lines(path: Path) -> Iterator[Line]:
     number = 0
-    for number, _, line in read_lines(path, parse_forgotten_line):
+    for number, _, line in read_lines(path, parse_forgotten_content_line):
         if number == 1 and (line.get("format"), line.get("version")) not in ((FORMAT, VERSION), EXPORT):
             raise FileInvalid(
                 f"{path} holds no tombstones of version {VERSION}; `forget --tombstones` writes such a file"
@@ -164,7 +164,7 @@ def _read_tombstone_lines(path: Path) -> Iterator[Line]:
         raise FileInvalid(f"{path} is empty; `forget --tombstones` writes a file of tombstones")
 
 
-def parse_forgotten_line(line: Line) -> Line:
+def parse_forgotten_content_line(line: Line) -> Line:
     """Parse a line about forgotten content (a key, a tombstone or seen turns), and add the result as "parsed" to it.
 
     Other lines are returned unchanged. Raises `FileInvalid` if the line cannot be read.

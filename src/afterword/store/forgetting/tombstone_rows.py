@@ -24,14 +24,19 @@ from afterword.store.database.statements import chunks, insert_missing
 from afterword.store.forgetting.hash_keys import ensure_store_key, read_hash_keys
 from afterword.store.forgetting.seen_turn_rows import copy_seen_turns, note_seen_turns, read_seen_turns, seen_turn_lines
 from afterword.store.forgetting.tables import TombstoneRow
-from afterword.store.merging.moves import former_session_names, merged_scopes, move_exists, session_names_elsewhere
+from afterword.store.merging.moves import (
+    former_session_names,
+    has_moves_condition,
+    scopes_merged_into,
+    session_names_elsewhere,
+)
 from afterword.store.scope_rows import ensure_scope, lock_scope, scope_key
 
 _SessionName = tuple[Scope, str]
 """The scope and the id under which a session is or was stored."""
 
 
-def read_forgotten(
+def read_forgotten_content(
     transaction: Session, scope: Scope, session_id: str | None = None, *, creates_key: bool = False
 ) -> ForgottenContent:
     """Return what was forgotten of a scope, and with `session_id` also of that session.
@@ -42,11 +47,11 @@ def read_forgotten(
     keys = read_hash_keys(transaction)
     if creates_key and not keys:
         keys = [ensure_store_key(transaction)]
-    by_session = read_forgotten_by_session(transaction, scope, [session_id or ""], keys)
+    by_session = read_forgotten_content_by_session(transaction, scope, [session_id or ""], keys)
     return by_session.get(session_id or "") or ForgottenContent(scope, session_id, keys, ())
 
 
-def read_forgotten_by_session(
+def read_forgotten_content_by_session(
     transaction: Session, scope: Scope, session_ids: Sequence[str], keys: Sequence[TombstoneKey]
 ) -> dict[str, ForgottenContent]:
     """Return what was forgotten of each of these sessions and of their scope, by session id; {} without any key.
@@ -61,9 +66,9 @@ def read_forgotten_by_session(
     forms = (scope, *scope.other_forms)
     own_ids = [scope_key(transaction, form) for form in forms]
     has_own = select(TombstoneRow.id).where(col(TombstoneRow.scope_id).in_(own_ids)).exists()
-    has_tombstones, has_moved = transaction.exec(select(has_own, move_exists(scope_id))).one()
+    has_tombstones, has_moved = transaction.exec(select(has_own, has_moves_condition(scope_id))).one()
     former = former_session_names(transaction, scope_id, session_ids) if has_moved else {}
-    merged = merged_scopes(transaction, scope_id) if has_moved else {}
+    merged = scopes_merged_into(transaction, scope_id) if has_moved else {}
     # Under which scopes and ids each session was stored, and the hashes of these names.
     names_of = {each: [*((form, each) for form in forms), *former.get(each, ())] for each in session_ids}
     places = {name: [key.session_hash(*name) for key in keys] for names in names_of.values() for name in names}
@@ -131,7 +136,7 @@ def has_session_tombstone(transaction: Session, scope: Scope, scope_id: int, ses
 
 def note_turns_of_state(transaction: Session, scope: Scope, session_id: str, reading: TurnsToRecognise) -> None:
     """Store which turns of a session a state has, to recognise them in later states."""
-    forgotten = read_forgotten(transaction, scope, session_id, creates_key=True)
+    forgotten = read_forgotten_content(transaction, scope, session_id, creates_key=True)
     note_seen_turns(transaction, scope, session_id, forgotten, forgotten.recognise_seen_turns(reading))
 
 
@@ -154,10 +159,10 @@ def add_imported_tombstones(transaction: Session, tombstones: Sequence[tuple[Sco
     return sum(add_tombstones(transaction, scope, of_scope)[1] for scope, of_scope in by_scope.items())
 
 
-def tombstone_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
+def forgotten_content_lines(transaction: Session, scopes: Sequence[Scope]) -> list[dict[str, Any]]:
     """Return the hash keys, and tombstones and seen turns of these scopes and of those merged into them, as lines."""
     lines = [{"row": "key", "id": key.id, "key": key.secret.hex()} for key in read_hash_keys(transaction)]
-    taken_over = (merged_scopes(transaction, scope_key(transaction, scope)) for scope in scopes)
+    taken_over = (scopes_merged_into(transaction, scope_key(transaction, scope)) for scope in scopes)
     for scope in dict.fromkeys((*scopes, *(former for formers in taken_over for former in formers))):
         ids = [scope_key(transaction, form) for form in (scope, *scope.other_forms)]
         rows = transaction.exec(
@@ -210,7 +215,7 @@ class NewTombstones:
     def __init__(self, transaction: Session, scope: Scope, scope_id: int, key: TombstoneKey) -> None:
         self._transaction, self._scope, self._key = transaction, scope, key
         self._by_scope: dict[Scope, list[Tombstone]] = defaultdict(list)
-        self._merged = merged_scopes(transaction, scope_id)
+        self._merged = scopes_merged_into(transaction, scope_id)
         # What was moved to another scope is still there, and is not forgotten with a later session of the same id.
         self._names_elsewhere = session_names_elsewhere(transaction, scope_id, outgoing_statuses=("undone",))
 

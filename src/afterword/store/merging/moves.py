@@ -19,7 +19,7 @@ from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
 from afterword.store.access.keys import move_keys, move_keys_back
 from afterword.store.database.statements import chunks, insert_rows
-from afterword.store.findings.finding_rows import FindingRow, findings_source
+from afterword.store.findings.finding_rows import FindingRow, findings_run_source
 from afterword.store.forgetting.hash_keys import read_hash_keys
 from afterword.store.forgetting.seen_turn_rows import copy_seen_turns
 from afterword.store.runs import RENAME
@@ -38,19 +38,19 @@ from afterword.store.tables import (
     WindowRow,
 )
 
-_SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
+_SESSION, _FINDINGS = ledger.session_run_source(""), findings_run_source("")
 WHOLE_SCOPE = ""
 """Stands for the scope itself among the sources that a run has moved. It is recorded even if there are no sources."""
 
 
-def move_exists(scope_id: int) -> Any:
+def has_moves_condition(scope_id: int) -> Any:
     """Return the condition of a query that something was ever moved into this scope or out of it."""
     query = select(MovedSourceRow.run_id).join(RunRow, col(RunRow.id) == col(MovedSourceRow.run_id))
     is_concerned = or_(col(RunRow.scope_id) == scope_id, col(MovedSourceRow.former_scope_id) == scope_id)
     return query.where(is_concerned).exists()
 
 
-def merged_scopes(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
+def scopes_merged_into(transaction: Session, scope_id: int) -> dict[Scope, datetime]:
     """Return the scopes that were merged or renamed into a scope, each with the time when that was last applied."""
     query = (
         select(MovedSourceRow.former_scope_id, RunRow.applied_at, RunRow.redone_at)
@@ -119,7 +119,7 @@ def former_session_names(
     been forgotten in that scope before.
     """
     names = session_names_elsewhere(transaction, scope_id)
-    merged = merged_scopes(transaction, scope_id)
+    merged = scopes_merged_into(transaction, scope_id)
     if not merged:
         return names
     moved = {name for elsewhere in names.values() for name in elsewhere}
@@ -180,7 +180,9 @@ def has_sources(transaction: Session, scope: Scope) -> bool:
     return bool(_read_sources(transaction, scope_rows.scope_key(transaction, scope)))
 
 
-def record_move(transaction: Session, run_id: int, scope: Scope, into: Scope, moved: Sequence[MovedSource]) -> None:
+def record_move_with_keys(
+    transaction: Session, run_id: int, scope: Scope, into: Scope, moved: Sequence[MovedSource]
+) -> None:
     """Record which sources a run moved into another scope, and let the API keys of the former scope open that one."""
     move_keys(transaction, run_id, scope, into)
     former_id = scope_rows.scope_key(transaction, scope)
@@ -266,14 +268,14 @@ def _derive_again(transaction: Session, origin: Scope, target: Scope) -> None:
     ahead = scope_rows.revision_of(transaction, origin) - scope_rows.revision_of(transaction, target)
     for scope, by in ((origin, 1), (target, max(ahead, 0) + 1)):
         scope_rows.raise_revision(transaction, scope_rows.scope_key(transaction, scope), by=by)
-        ledger.derive_facts(transaction, scope)
+        ledger.derive_and_store_facts(transaction, scope)
 
 
 def _read_sources(transaction: Session, scope_id: int) -> set[str]:
     sources = {*transaction.exec(select(RunRow.source).where(RunRow.scope_id == scope_id).distinct())}
     sources |= {*transaction.exec(select(WindowRow.source).where(WindowRow.scope_id == scope_id).distinct())}
     ids = transaction.exec(select(SessionRow.session_id).where(SessionRow.scope_id == scope_id))
-    return sources | {ledger.session_source(session_id) for session_id in ids}
+    return sources | {ledger.session_run_source(session_id) for session_id in ids}
 
 
 def _with_free_names(sources: Iterable[MovedSource], origin: Scope, taken: set[str]) -> list[MovedSource]:

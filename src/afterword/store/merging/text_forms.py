@@ -29,7 +29,7 @@ _SESSIONS = sa.table(
 _SCOPES = sa.table("scopes", sa.column("id"), sa.column("derivation"))
 
 
-def compose_stored_texts(connection: sa.Connection, scope_id: int | None = None) -> None:
+def convert_stored_texts_to_nfc(connection: sa.Connection, scope_id: int | None = None) -> None:
     """Convert the texts of a scope (None for all scopes) into NFC, and mark changed scopes to be derived again."""
     assertion_clause = sa.true() if scope_id is None else _ASSERTIONS.c.scope_id == scope_id
     session_clause = sa.true() if scope_id is None else _SESSIONS.c.scope_id == scope_id

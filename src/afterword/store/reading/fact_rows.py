@@ -27,7 +27,8 @@ from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.words import terms
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.recall.search_terms import fact_terms, fact_text
-from afterword.store.database.statements import ColumnsAsJson, CompiledQuery, UnconvertedRow, has_listed_name, moment
+from afterword.store.database import statements
+from afterword.store.database.statements import UnconvertedRow, listed_name_condition, parse_stored_instant
 from afterword.store.fact_details import (
     ATTRIBUTE,
     DETAILS,
@@ -44,7 +45,7 @@ from afterword.store.fact_details import (
     Details,
     build_history,
     build_lone_fact,
-    stands_alone,
+    is_lone_fact,
 )
 from afterword.store.rows import (
     parse_json_list,
@@ -197,7 +198,7 @@ class StoredFact:
     @property
     def learned_at(self) -> datetime:
         """When it was first stored."""
-        return min([moment(row[_RECORDED_AT]) for row in self._rows])
+        return min([parse_stored_instant(row[_RECORDED_AT]) for row in self._rows])
 
     @property
     def is_contestable(self) -> bool:
@@ -207,7 +208,7 @@ class StoredFact:
     @property
     def said_at(self) -> datetime:
         """When it was first said, in UTC."""
-        return moment(self._rows[0][_SAID_AT])
+        return parse_stored_instant(self._rows[0][_SAID_AT])
 
     @property
     def may_be(self) -> tuple[str, ...]:
@@ -229,7 +230,7 @@ class StoredFact:
         """
         first, date = self._rows[0], _utc_date(at)
         said_at, spans = first[_SAID_AT], first[_SPANS]
-        said_on = said_at[:10] if isinstance(said_at, str) else moment(said_at).date().isoformat()
+        said_on = said_at[:10] if isinstance(said_at, str) else parse_stored_instant(said_at).date().isoformat()
         return (
             said_on < date
             and spans[len(_START) : len(_START) + 10] < date
@@ -270,7 +271,7 @@ class StoredFact:
         lead_row, first_row = self._lead_row, self._rows[0]
         lead = self._details_of_row(lead_row)
         first = lead if lead_row is first_row else self._details_of_row(first_row)
-        said_at = at_offset(moment(first_row[_SAID_AT]), first[UTC_OFFSET_S])
+        said_at = at_offset(parse_stored_instant(first_row[_SAID_AT]), first[UTC_OFFSET_S])
         return said_at, lead[SUBJECT], lead[STATEMENT], lead[ATTRIBUTE], lead[VALUE]
 
     @property
@@ -293,7 +294,7 @@ class StoredFact:
         if _REWORDED not in first[_DETAILS] and self._certainly_holds_at(at):
             return True, False, None
         # A flagged fact is served even if its subject is unclear.
-        said_at, is_clear = moment(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
+        said_at, is_clear = parse_stored_instant(first[_SAID_AT]), first[_MAY_BE] is None or self.is_flagged
         periods = self.periods
         _, status = deciding_period_and_status(periods, said_at, Status.SUPERSEDED, at)
         is_served = is_clear and status is Status.CURRENT
@@ -316,7 +317,7 @@ class StoredFact:
         periods, details = self.periods, self._details()
         if len(periods) != 1 or not periods[0].holds_at(at) or self._rows[0][_MAY_BE] is not None:
             return None
-        if not stands_alone(details):
+        if not is_lone_fact(details):
             return None
         return build_lone_fact(details, periods[0], scope, is_flagged=self.is_flagged)
 
@@ -381,7 +382,7 @@ def _select_facts() -> Select[Any]:
         func.nullif(unconverted_column(AssertionRow, "subject"), OWNER),
         unconverted_column(AssertionRow, "recorded_at"),
         func.nullif(unconverted_column(FactRow, "contested_by"), "[]"),
-        ColumnsAsJson(*(unconverted_column(table, name) for table, name in DETAILS)),
+        statements.ColumnsAsJson(*(unconverted_column(table, name) for table, name in DETAILS)),
     )
     return (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
@@ -391,8 +392,8 @@ def _select_facts() -> Select[Any]:
     )
 
 
-FACT_ROWS = CompiledQuery(_select_facts().where(col(FactRow.scope_id) == bindparam("scope")))
+FACT_ROWS = statements.CompiledQuery(_select_facts().where(col(FactRow.scope_id) == bindparam("scope")))
 # The sum keeps SQLite from using the index on the scope, which would scan all facts of the scope.
-_SOME_FACTS = CompiledQuery(
-    _select_facts().where(has_listed_name(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
+_SOME_FACTS = statements.CompiledQuery(
+    _select_facts().where(listed_name_condition(col(FactRow.id)), col(FactRow.scope_id) + 0 == bindparam("scope"))
 )

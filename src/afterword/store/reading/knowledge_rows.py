@@ -31,7 +31,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.similarity import StatementIndex, is_distinctive_stem, statement_stems
 from afterword.facts.words import terms
 from afterword.recall.search_terms import TOKENIZER, words_without_date
-from afterword.store.database.statements import ColumnsAsJson, UnconvertedRow, moment
+from afterword.store.database.statements import ColumnsAsJson, UnconvertedRow, parse_stored_instant
 from afterword.store.rows import tags_of
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
@@ -146,7 +146,9 @@ def knowledge_of(
         joined_pairs={(row[_EARLIER], row[_LATER]) for row in verdicts if row[_JOINS]},
         renaming_ids=[id_ for id_, row in statements.first.items() if row[_FORMER_NAME]],
         # Instants that are stored as text sort in the order of time too.
-        last_said_at=moment(max(row[_SAID_AT] for row in statements.first.values())) if statements.first else None,
+        last_said_at=parse_stored_instant(max(row[_SAID_AT] for row in statements.first.values()))
+        if statements.first
+        else None,
         make_index=statements.index,
     )
 
@@ -154,14 +156,14 @@ def knowledge_of(
 def _order(rows: Sequence[UnconvertedRow]) -> Order:
     row = rows[0]
     turn, start = max((row[_TURN] or 0, row[_START] or 0) for row in rows)
-    return moment(row[_SAID_AT]), row[_SESSION] or "", turn, start, row[_ID]
+    return parse_stored_instant(row[_SAID_AT]), row[_SESSION] or "", turn, start, row[_ID]
 
 
 def _assertion(rows: Sequence[UnconvertedRow], scope: Scope) -> Assertion:
     row, details = rows[0], [json.loads(each[_DETAILS]) for each in rows]
     kind, attribute, value, statement, speaker, authority, is_guess = details[0][:7]
     valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s = details[0][7:14]
-    first_at, last_at = (at and at_offset(moment(at), offset_s) for at in (valid_from, valid_to))
+    first_at, last_at = (at and at_offset(parse_stored_instant(at), offset_s) for at in (valid_from, valid_to))
     # An assertion without evidence has one row, in which the columns of the evidence are null.
     evidence = sorted((each[-7:] for each in details if each[-7] is not None), key=itemgetter(0))
     return Assertion(
@@ -176,7 +178,7 @@ def _assertion(rows: Sequence[UnconvertedRow], scope: Scope) -> Assertion:
         statement=statement,
         speaker=speaker,
         authority=Authority(authority),
-        said_at=at_offset(moment(row[_SAID_AT]), offset_s),
+        said_at=at_offset(parse_stored_instant(row[_SAID_AT]), offset_s),
         evidence=tuple(Evidence(EvidenceKind(kind), *quoted) for _, kind, *quoted in evidence),
         time_is_guess=bool(is_guess),
         valid_from=first_at,

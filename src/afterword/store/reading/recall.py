@@ -29,8 +29,8 @@ from afterword.recall.questions import is_about_the_past
 from afterword.recall.vectors import Embedder, Nearness
 from afterword.store.database.engine import Store
 from afterword.store.reading.fact_rows import StoredFact
-from afterword.store.reading.layer_sources import LayerSource, layer_source
 from afterword.store.reading.scope_vectors import nearness_to_query, related_words
+from afterword.store.reading.searchable_layers import SearchableLayers, searchable_layers
 from afterword.store.reading.turn_rows import StoredTurn
 from afterword.store.reading.view_cache import ViewCache, view_cache_of
 from afterword.store.reading.views import View
@@ -101,16 +101,16 @@ async def recall(
     `StoreError` if the store does not answer.
     """
     view = await _view_of_scope(store, scope, at, views or view_cache_of(store), patience_s)
-    served = view.served_places(kinds)
+    served = view.served_fact_places(kinds)
     label = scope_label(scope)
-    source = await layer_source(store, view)
-    turn_count = source.said.turn_count if kinds is None else 0
+    searchable = await searchable_layers(store, view)
+    turn_count = searchable.said.turn_count if kinds is None else 0
     all_facts = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))
     queries = [view.names.with_other_names(text) for text in dict.fromkeys((query, second_query)) if text.strip()]
     units, lacking = ([], 0) if all_facts is not None else await _rank_facts(store, view, queries, kinds, embedder)
     sources = LayerSources(
         all_facts=all_facts,
-        flagged_facts=[] if all_facts is not None else _flagged_facts(view, source, kinds),
+        flagged_facts=[] if all_facts is not None else _flagged_facts(view, searchable, kinds),
         matching_facts=[view.fact_with_replaced_value(unit) for unit, _ in units if isinstance(unit, StoredFact)],
         latest_facts=map(view.fact_with_replaced_value, map(view.snapshot.table.unit_at, served[::-1])),
         turn_count=turn_count,
@@ -118,7 +118,7 @@ async def recall(
         is_about_the_past=is_about_the_past(query),
     )
     if kinds is None:
-        sources = _with_other_layers(sources, source, queries, at, embedder)
+        sources = _with_other_layers(sources, searchable, queries, at, embedder)
         sources = replace(sources, matching_turns=turns_outside_context(sources.matching_turns, heard))
     layers = choose_layers(sources, label=label, budget_tokens=budget_tokens, lines=view.lines)
     return _build_recall(
@@ -144,44 +144,49 @@ async def _rank_facts(
 
 
 def _with_other_layers(
-    sources: LayerSources, source: LayerSource, queries: Sequence[str], at: datetime, embedder: Embedder | None
+    sources: LayerSources, searchable: SearchableLayers, queries: Sequence[str], at: datetime, embedder: Embedder | None
 ) -> LayerSources:
     """Return the sources with the former facts, turns and findings that match the queries."""
     is_past, words = sources.is_about_the_past, "\n".join(queries)
-    matching = _interleave([_rank_former_facts(source, query, most=MOST_RANKED) for query in queries])
+    matching = _interleave([_rank_former_facts(searchable, query, most=MOST_RANKED) for query in queries])
     return replace(
         sources,
-        former_facts=source.facts_told_as_former,
-        matching_former_facts=[*matching, *source.former_sentences_for(words)],
-        matching_turns=_matching_turns(source, queries, at, is_about_the_past=is_past, embedder=embedder),
-        findings=[finding for finding, _ in source.findings_for(words, at=at, is_about_the_past=is_past)],
+        former_facts=searchable.facts_told_as_former,
+        matching_former_facts=[*matching, *searchable.facts_by_former_sentence(words)],
+        matching_turns=_matching_turns(searchable, queries, at, is_about_the_past=is_past, embedder=embedder),
+        findings=[finding for finding, _ in searchable.findings_for(words, at=at, is_about_the_past=is_past)],
     )
 
 
-def _flagged_facts(view: View, source: LayerSource, kinds: Collection[Kind] | None) -> list[Fact]:
+def _flagged_facts(view: View, searchable: SearchableLayers, kinds: Collection[Kind] | None) -> list[Fact]:
     """Return the flagged facts, the newest first.
 
     Surely flagged facts come before all others, so that an allergy finds room even if a model flags every fact.
     """
-    newest = [fact for fact in reversed(source.flagged_facts) if kinds is None or fact.kind in kinds]
+    newest = [fact for fact in reversed(searchable.flagged_facts) if kinds is None or fact.kind in kinds]
     return sorted(map(view.fact_with_replaced_value, newest), key=lambda fact: not _is_surely_flagged(fact))
 
 
-def _rank_former_facts(source: LayerSource, query: str, *, most: int | None = None) -> list[FormerFact]:
+def _rank_former_facts(searchable: SearchableLayers, query: str, *, most: int | None = None) -> list[FormerFact]:
     """Return the former facts that match the query, best first, at most `most`."""
-    if not source.former or not query.strip():
+    if not searchable.former or not query.strip():
         return []
-    ranked = source.former_index.ranked_units(query, most=most)
-    return [source.former_by_id[unit.id] for unit, _ in ranked]
+    ranked = searchable.former_index.ranked_units(query, most=most)
+    return [searchable.former_by_id[unit.id] for unit, _ in ranked]
 
 
 def _matching_turns(
-    source: LayerSource, queries: Sequence[str], at: datetime, *, is_about_the_past: bool, embedder: Embedder | None
+    searchable: SearchableLayers,
+    queries: Sequence[str],
+    at: datetime,
+    *,
+    is_about_the_past: bool,
+    embedder: Embedder | None,
 ) -> Iterator[MatchingTurn]:
     """Yield the turns that match the queries, best first."""
-    hidden = partial(source.hidden.includes, is_about_the_past=is_about_the_past)
+    hidden = partial(searchable.hidden.includes, is_about_the_past=is_about_the_past)
     matching = [
-        source.said.matching_turns(query, at=at, is_hidden=hidden, related=related_words(query, embedder))
+        searchable.said.matching_turns(query, at=at, is_hidden=hidden, related=related_words(query, embedder))
         for query in queries
     ]
     return _interleave(matching)
@@ -218,26 +223,26 @@ async def search(
     view = await _view_of_scope(store, scope, at, views or view_cache_of(store), patience_s)
     asked = _SearchFilter(kinds, frozenset(tags))
     if not query.strip():
-        served = asked.served_places(view)
+        served = asked.served_fact_places(view)
         return _build_recall(in_block_order(view.facts_at(served))[:limit], {}, stored=len(served))
     query = view.names.with_other_names(query)
     meaning, lacking = await nearness_to_query(store, view, query, embedder)
-    source, is_past = await layer_source(store, view), is_about_the_past(query)
-    former = [each for each in _rank_former_facts(source, query) if asked.includes(each.fact)]
-    units = _rank_units(view, source, query, former if is_past else (), asked=asked, meaning=meaning, limit=limit)
+    searchable, is_past = await searchable_layers(store, view), is_about_the_past(query)
+    former = [each for each in _rank_former_facts(searchable, query) if asked.includes(each.fact)]
+    units = _rank_units(view, searchable, query, former if is_past else (), asked=asked, meaning=meaning, limit=limit)
     said: Iterator[MatchingTurn] = iter(())
     if turns and asked.allows_everything:
-        said = islice(_matching_turns(source, [query], at, is_about_the_past=is_past, embedder=embedder), limit)
+        said = islice(_matching_turns(searchable, [query], at, is_about_the_past=is_past, embedder=embedder), limit)
     matching = asked.facts_of(view, units)
     scores = _scores_by_id(matching, units)
     facts, best_turns = _best_facts_and_turns(matching, list(said), scores, limit)
-    components = _score_components(view, source, query, facts, past=is_past, meaning=meaning) if explain else ()
+    components = _score_components(view, searchable, query, facts, past=is_past, meaning=meaning) if explain else ()
     return _build_recall(
         *(facts, scores, best_turns),
         stored=asked.count_served(view),
         lacking=lacking,
         former=() if is_past else tuple(former[:limit]),
-        findings=_matching_findings(source, query, at, is_past)[:limit] if asked.allows_everything else (),
+        findings=_matching_findings(searchable, query, at, is_past)[:limit] if asked.allows_everything else (),
         score_components=components,
     )
 
@@ -258,11 +263,11 @@ class _SearchFilter:
 
     def count_served(self, view: View) -> int:
         """Return how many facts hold and pass the filter."""
-        return view.served_count if self.allows_everything else len(self.served_places(view))
+        return view.served_fact_count if self.allows_everything else len(self.served_fact_places(view))
 
-    def served_places(self, view: View) -> Array:
+    def served_fact_places(self, view: View) -> Array:
         """Return the positions of the facts that hold and pass the filter."""
-        served = view.served_places(self.kinds)
+        served = view.served_fact_places(self.kinds)
         if not self.tags:
             return served
         return served[[view.snapshot.table.unit_at(place).tags.issuperset(self.tags) for place in served.tolist()]]
@@ -276,7 +281,7 @@ class _SearchFilter:
 
 def _rank_units(
     view: View,
-    source: LayerSource,
+    searchable: SearchableLayers,
     query: str,
     former: Sequence[FormerFact],
     *,
@@ -290,15 +295,15 @@ def _rank_units(
     if not former:
         return units
     former_ids = {each.fact.id for each in former}
-    ended = [(unit, score) for unit, score in source.former_index.ranked_units(query) if unit.id in former_ids]
+    ended = [(unit, score) for unit, score in searchable.former_index.ranked_units(query) if unit.id in former_ids]
     return sorted([*units, *ended], key=lambda scored: -scored[1])
 
 
 def _matching_findings(
-    source: LayerSource, query: str, at: datetime, is_past: bool
+    searchable: SearchableLayers, query: str, at: datetime, is_past: bool
 ) -> tuple[tuple[AgentFinding, float], ...]:
     """Return the findings that share words with a query, with their scores, best first."""
-    ranked = source.findings_for(query, at=at, is_about_the_past=is_past)
+    ranked = searchable.findings_for(query, at=at, is_about_the_past=is_past)
     return tuple(pair for pair in ranked if pair[1] > 0)
 
 
@@ -313,12 +318,12 @@ def _best_facts_and_turns(
 
 
 def _score_components(
-    view: View, source: LayerSource, query: str, facts: Sequence[Fact], *, past: bool, meaning: Nearness | None
+    view: View, searchable: SearchableLayers, query: str, facts: Sequence[Fact], *, past: bool, meaning: Nearness | None
 ) -> tuple[Mapping[str, float], ...]:
     """Return the components of the score of each fact."""
     names = [fact.id for fact in facts]
     parts = view.index.score_parts(query, names, meaning=meaning) | (
-        source.former_index.score_parts(query, names) if past else {}
+        searchable.former_index.score_parts(query, names) if past else {}
     )
     return tuple(parts[name] for name in names)
 

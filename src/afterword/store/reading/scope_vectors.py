@@ -34,7 +34,7 @@ from afterword.recall.vectors import (
 )
 from afterword.store import scope_rows
 from afterword.store.database.engine import Store
-from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, has_listed_name, insert_missing
+from afterword.store.database.statements import CHUNK, CompiledQuery, chunks, insert_missing, listed_name_condition
 from afterword.store.reading.view_cache import view_cache_of
 from afterword.store.reading.views import View
 from afterword.store.tables import ScopeRow, VectorRow
@@ -74,11 +74,13 @@ async def store_vectors(store: Store, texts: ServedTexts, embedder: Embedder, ve
     return await store.write(work)
 
 
-async def delete_stale_vectors(store: Store, texts: ServedTexts, embedder: Embedder, *, is_only_model: bool) -> bool:
+async def delete_stale_vectors(
+    store: Store, texts: ServedTexts, embedder: Embedder, *, deletes_other_models: bool
+) -> bool:
     """Delete the vectors of texts that are no longer served, of every model, and return True.
 
-    `is_only_model` also deletes the vectors of other models and dimensions, and notes that this model has all vectors.
-    If the scope has changed since `texts` was read, only return False.
+    `deletes_other_models` also deletes the vectors of other models and dimensions, and notes that this model has all
+    vectors. If the scope has changed since `texts` was read, only return False.
     """
 
     def work(transaction: Session) -> bool:
@@ -88,10 +90,12 @@ async def delete_stale_vectors(store: Store, texts: ServedTexts, embedder: Embed
         of_scope = col(VectorRow.scope_id) == key
         keys = select(col(VectorRow.key)).where(of_scope).distinct()
         stored_keys = transaction.connection().execute(keys)
-        stale = [name for (name,) in stored_keys if name not in texts.keys and (is_only_model or name != COMPLETE)]
+        stale = [
+            name for (name,) in stored_keys if name not in texts.keys and (deletes_other_models or name != COMPLETE)
+        ]
         for names in chunks(stale):
             transaction.exec(delete(VectorRow).where(of_scope, col(VectorRow.key).in_(names)))
-        if is_only_model:
+        if deletes_other_models:
             other = or_(col(VectorRow.model) != embedder.model, col(VectorRow.dimension) != embedder.dimension)
             transaction.exec(delete(VectorRow).where(of_scope, other))
             insert_missing(transaction, VectorRow, [_vector_row(key, embedder, COMPLETE, _completeness_note(texts))])
@@ -201,15 +205,15 @@ async def refresh_vectors(
     *,
     at: datetime,
     batch: int = BATCH,
-    is_only_model: bool = False,
+    deletes_other_models: bool = False,
     stop: Callable[[], str | None] = lambda: None,
     on_made: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Compute the vectors that a scope lacks, delete those of texts that are no longer served, and return how many
     vectors were added.
 
-    Each batch is stored at once, and `on_made` is called with its size. `is_only_model` also deletes the vectors of
-    other models and dimensions, once all vectors of this model are there. If the scope changes meanwhile, it is read
+    Each batch is stored at once, and `on_made` is called with its size. `deletes_other_models` also deletes the vectors
+    of other models and dimensions, once all vectors of this model are there. If the scope changes meanwhile, it is read
     again. No transaction is open while vectors are computed. Unusable vectors that are stored are computed
     again. If new vectors are unusable, the others are stored before `EmbeddingUnavailable` is raised. Raises also
     `StoreError`.
@@ -217,7 +221,7 @@ async def refresh_vectors(
     refresh = _VectorRefresh(store, embedder, batch, stop, on_made)
     for _ in range(ROUNDS):
         view = await view_cache_of(store).view(store, scope, at)
-        if view.snapshot.version.key is None or await refresh.complete(view, is_only_model=is_only_model):
+        if view.snapshot.version.key is None or await refresh.complete(view, deletes_other_models=deletes_other_models):
             break
     return refresh.made
 
@@ -238,7 +242,7 @@ class _VectorRefresh:
     made: int = 0
     computed: dict[str, bytes] = field(default_factory=dict)
 
-    async def complete(self, view: View, *, is_only_model: bool) -> bool:
+    async def complete(self, view: View, *, deletes_other_models: bool) -> bool:
         """Compute and store the vectors that a view lacks. Return False if its scope has changed meanwhile.
 
         Raises `EmbeddingUnavailable` if some of them are unusable.
@@ -255,8 +259,8 @@ class _VectorRefresh:
                 return False
         view.vectors.pop((self.embedder.model, self.embedder.dimension), None)
         refused = sum(key not in self.computed for key in wanted)
-        is_all = is_only_model and not refused
-        if not await delete_stale_vectors(self.store, as_read, self.embedder, is_only_model=is_all):
+        is_all = deletes_other_models and not refused
+        if not await delete_stale_vectors(self.store, as_read, self.embedder, deletes_other_models=is_all):
             return False
         if refused:
             reason = f"{refused} of {len(wanted)} vectors are not {self.embedder.dimension} {USABLE}"
@@ -271,7 +275,7 @@ class _VectorRefresh:
         usable = usable_vectors(of_texts, self.embedder.dimension)
         if len(usable) < len(of_texts):
             kept = replace(texts, keys=texts.keys - (of_texts.keys() - usable.keys()))
-            await delete_stale_vectors(self.store, kept, self.embedder, is_only_model=False)
+            await delete_stale_vectors(self.store, kept, self.embedder, deletes_other_models=False)
         return usable.keys()
 
     async def _store_batch(self, as_read: ServedTexts, texts: Mapping[str, str]) -> bool:
@@ -329,7 +333,7 @@ _OF_SCOPE = select(col(VectorRow.key), col(VectorRow.content)).where(
     col(VectorRow.dimension) == bindparam("dimension"),
 )
 VECTOR_ROWS = CompiledQuery(_OF_SCOPE)
-_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(has_listed_name(col(VectorRow.key))))
+_SOME_VECTORS = CompiledQuery(_OF_SCOPE.where(listed_name_condition(col(VectorRow.key))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from sqlmodel import col
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, TurnPlace
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import CompiledQuery, has_listed_name, select_columns
-from afterword.store.ledger import session_source
-from afterword.store.lookup import live_assertion_ids
+from afterword.store.database.statements import CompiledQuery, listed_name_condition, select_columns
+from afterword.store.ledger import session_run_source
+from afterword.store.lookup import select_live_assertion_ids
 from afterword.store.reading.fact_rows import read_stored_facts
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn
 from afterword.store.rows import search_terms_column, unconverted_columns
@@ -39,7 +39,7 @@ MOST_CHANGED = 0.25
 """If a larger share of the facts has changed, all facts are read."""
 FEW_CHANGED = 200
 """Up to this many changed facts, only these are read, however large their share is."""
-_SESSION = session_source("")
+_SESSION = session_run_source("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +202,14 @@ _SESSION_TURNS = CompiledQuery(
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
-        has_listed_name(col(SessionRow.session_id)),
+        listed_name_condition(col(SessionRow.session_id)),
         col(TurnRow.role) == bindparam("role"),
     )
 )
 IS_UNLINKED = and_(
     col(AssertionRow.scope_id) == bindparam("scope"),
     ~exists().where(col(FactAssertionRow.assertion_id) == col(AssertionRow.id)),
-    col(AssertionRow.id).in_(live_assertion_ids(bindparam("scope"))),
+    col(AssertionRow.id).in_(select_live_assertion_ids(bindparam("scope"))),
 )
 """The condition of live statements that belong to no fact: withdrawals, and what somebody asked to be forgotten."""
 _UNLINKED = CompiledQuery(

@@ -14,7 +14,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, SourceTurn, find_owners
 from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
-from afterword.store.database.statements import CompiledQuery, UnconvertedRow, has_listed_name
+from afterword.store.database.statements import CompiledQuery, UnconvertedRow, listed_name_condition
 from afterword.store.reading.snapshots import ScopeVersion, session_ids_of_changes
 from afterword.store.reading.turn_rows import TURN_COLUMNS, StoredTurn, local_said_at
 from afterword.store.rows import search_terms_column, unconverted_columns
@@ -129,7 +129,7 @@ _TURNS = CompiledQuery(
     .join_from(SessionRow, TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))
     .where(
         col(SessionRow.scope_id) == bindparam("scope"),
-        has_listed_name(col(SessionRow.session_id)),
+        listed_name_condition(col(SessionRow.session_id)),
         or_(col(TurnRow.role) == bindparam("human"), col(TurnRow.role) == bindparam("agent")),
     )
 )

@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 from afterword.facts.local_time import at_offset
 from afterword.facts.transcripts import SourceTurn
 from afterword.recall.search_terms import turn_terms, turn_text
-from afterword.store.database.statements import UnconvertedRow, moment
+from afterword.store.database.statements import UnconvertedRow, parse_stored_instant
 from afterword.store.tables import SessionRow, TurnRow
 from afterword.text_caches import text_cache
 
@@ -74,7 +74,7 @@ class StoredTurn:
 
 def local_said_at(said_at: Any, utc_offset_s: int | None) -> datetime | None:
     """Return when a turn was said, from the two columns of its row that store the time."""
-    return None if said_at is None else at_offset(moment(said_at), utc_offset_s)
+    return None if said_at is None else at_offset(parse_stored_instant(said_at), utc_offset_s)
 
 
 @text_cache(10_000)

@@ -122,7 +122,7 @@ class ViewCache:
                 raise StoreUnreachable(f"the store was closed while {scope} was read; open it again")
         return await loop_future_of(self._begin_load(store, scope, at))
 
-    def revision_of(self, scope: Scope) -> int | None:
+    def cached_revision(self, scope: Scope) -> int | None:
         """Return the revision of the cached view of a scope, None if none is cached."""
         view = self._views.get(scope)
         return view.snapshot.version.revision if view else None
@@ -148,7 +148,7 @@ class ViewCache:
         with self._lock:
             load = self._loads.get(scope)
             if load is None:
-                load = self._loads[scope] = store.begin_reading(partial(self._load_view, store, scope, at))
+                load = self._loads[scope] = store.begin_in_reader_thread(partial(self._load_view, store, scope, at))
         # This must be outside of the lock: if the load has already ended, `_end_load` is called at once.
         load.add_done_callback(partial(self._end_load, scope))
         return load

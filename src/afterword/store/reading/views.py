@@ -164,13 +164,13 @@ class View:
         unit: StoredFact | StoredTurn = self.snapshot.table.unit_at(place)
         return unit
 
-    def served_places(self, kinds: Collection[Kind] | None = None) -> Array:
+    def served_fact_places(self, kinds: Collection[Kind] | None = None) -> Array:
         """Return the positions of the facts that hold (of these kinds, by default of all), in the order of saying."""
         by_order = self.snapshot.table.by_order
         return by_order[(self.is_served & self.are_facts(kinds))[by_order]]
 
     @cached_property
-    def served_count(self) -> int:
+    def served_fact_count(self) -> int:
         """The number of facts that hold."""
         return int((self.is_served & self.are_facts()).sum())
 

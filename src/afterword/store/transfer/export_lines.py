@@ -23,7 +23,7 @@ from afterword.facts.scopes import Scope
 from afterword.facts.words import folded
 from afterword.privacy.policy import Privacy
 from afterword.store.findings.finding_rows import FindingRow
-from afterword.store.forgetting.tombstone_replay import EXPORT, parse_forgotten_line
+from afterword.store.forgetting.tombstone_replay import EXPORT, parse_forgotten_content_line
 from afterword.store.json_lines import Line, LineShape, parse_columns, parse_shape, read_lines
 from afterword.store.ledger import RunStatus
 from afterword.store.rows import (
@@ -187,7 +187,7 @@ def parse_line(line: Line) -> Line:
 
     A line about forgotten content gets its parsed content as "parsed". Raises `FileInvalid` and `ScopeInvalid`.
     """
-    kind, parsed = line["row"], dict(parse_forgotten_line(line))
+    kind, parsed = line["row"], dict(parse_forgotten_content_line(line))
     if kind in _SHAPES:
         parsed |= dict(parse_shape(_SHAPES[kind], line, kind))
     if kind in _TABLES:

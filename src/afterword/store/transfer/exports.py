@@ -27,7 +27,7 @@ from afterword.store.database.private_files import open_private_file
 from afterword.store.findings.finding_rows import FindingRow
 from afterword.store.forgetting.forgotten_statements import read_erase_requests_in_force
 from afterword.store.forgetting.hash_keys import ensure_store_key
-from afterword.store.forgetting.tombstone_rows import tombstone_lines
+from afterword.store.forgetting.tombstone_rows import forgotten_content_lines
 from afterword.store.json_lines import Line
 from afterword.store.scope_rows import read_scopes, scope_of_row, scope_row
 from afterword.store.tables import (
@@ -112,7 +112,7 @@ def _exportable_scope_row(transaction: Session, scope: Scope, *, even_asked: boo
 
 
 def _scope_lines(transaction: Session, scopes: Sequence[Scope], rows: Sequence[Any]) -> Iterator[Line]:
-    yield from tombstone_lines(transaction, scopes)
+    yield from forgotten_content_lines(transaction, scopes)
     for scope, row in zip(scopes, rows, strict=True):
         settings: Line = {"zone": row.zone, "findings": row.findings, "other_people": row.other_people}
         settings["paused_at"] = row.paused_at

@@ -12,8 +12,8 @@ from afterword.errors import FileInvalid
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
 from afterword.store.database.statements import chunks, insert_numbered, insert_rows
-from afterword.store.findings.finding_rows import findings_source
-from afterword.store.forgetting.tombstone_rows import read_forgotten
+from afterword.store.findings.finding_rows import findings_run_source
+from afterword.store.forgetting.tombstone_rows import read_forgotten_content
 from afterword.store.json_lines import Line
 from afterword.store.rows import pack_transcript, unpack_transcript
 from afterword.store.tables import (
@@ -27,7 +27,7 @@ from afterword.store.tables import (
     WindowRow,
 )
 
-_SESSION, _FINDINGS = ledger.session_source(""), findings_source("")
+_SESSION, _FINDINGS = ledger.session_run_source(""), findings_run_source("")
 
 
 class RunImport:
@@ -127,7 +127,7 @@ class RunImport:
             # No revision matches, so the run must be judged again before it is applied in this store.
             row["counts"] = {**row["counts"], "revision": -1}
         if row["transcript"] is not None:
-            forgotten = read_forgotten(transaction, self.scope, line["source"].removeprefix(_SESSION))
+            forgotten = read_forgotten_content(transaction, self.scope, line["source"].removeprefix(_SESSION))
             transcript = unpack_transcript(row["transcript"])
             row["transcript"] = pack_transcript(replace(transcript, turns=forgotten.blank_in_turns(transcript.turns)))
         return row

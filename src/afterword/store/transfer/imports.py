@@ -23,10 +23,10 @@ from afterword.facts.scopes import Scope
 from afterword.privacy.blanking import FORGOTTEN, has_blanked_words
 from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, lookup, scope_rows
-from afterword.store.database.compaction import analyze
+from afterword.store.database.compaction import update_postgres_statistics
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import chunks, insert_missing, insert_numbered, insert_rows
-from afterword.store.findings.finding_rows import FindingRow, findings_source, is_finding_forgotten
+from afterword.store.findings.finding_rows import FindingRow, findings_run_source, is_finding_forgotten
 from afterword.store.forgetting.hash_keys import add_imported_keys, read_hash_keys
 from afterword.store.forgetting.seen_turn_rows import add_imported_seen_turns
 from afterword.store.forgetting.tombstone_replay import (
@@ -37,13 +37,13 @@ from afterword.store.forgetting.tombstone_replay import (
 )
 from afterword.store.forgetting.tombstone_rows import (
     add_imported_tombstones,
-    read_forgotten,
-    read_forgotten_by_session,
+    read_forgotten_content,
+    read_forgotten_content_by_session,
 )
 from afterword.store.json_lines import Line, damaged_file_error
-from afterword.store.merging.text_forms import compose_stored_texts
+from afterword.store.merging.text_forms import convert_stored_texts_to_nfc
 from afterword.store.rows import assertion_of, derived_turn_values, pack_state, turn_of, unpack_state, verdict_key
-from afterword.store.statement_ids import replacement_ids
+from afterword.store.statement_ids import replacements_of_taken_ids
 from afterword.store.tables import (
     AssertionRow,
     EvidenceRow,
@@ -91,7 +91,7 @@ async def import_file(store: Store, path: Path) -> ImportResult:
     running = _Import(store, path, origin=str(export_lines.read_head(path).get("origin")))
     for kind, lines in export_lines.read_groups(path):
         await running.write(kind, [export_lines.mask_line(kind, line, store.privacy) for line in lines])
-    await store.write(lambda transaction: analyze(transaction.connection()))
+    await store.write(lambda transaction: update_postgres_statistics(transaction.connection()))
     running.result.still_here.update(
         await count_forbidden_rows(store, sorted(running.scopes_with_tombstones), at=datetime.now(UTC))
     )
@@ -187,7 +187,7 @@ class _Import:
     def _write_sessions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id, names = scope_rows.lock_scope(transaction, self._scope), [line["session_id"] for line in lines]
         here = stored_values(transaction, col(SessionRow.session_id), names, SessionRow.scope_id == scope_id)
-        forgotten = read_forgotten_by_session(transaction, self._scope, names, read_hash_keys(transaction))
+        forgotten = read_forgotten_content_by_session(transaction, self._scope, names, read_hash_keys(transaction))
         new: list[tuple[Line, Line | None, list[Line]]] = []
         for line in lines:
             state, remaining = self._without_forgotten(line, forgotten.get(line["session_id"]))
@@ -223,8 +223,8 @@ class _Import:
 
     def _write_assertions(self, transaction: Session, lines: Sequence[Line]) -> None:
         scope_id = scope_rows.lock_scope(transaction, self._scope)
-        forgotten = read_forgotten(transaction, self._scope)
-        self._ids_here |= replacement_ids(transaction, self._scope, [line["id"] for line in lines])
+        forgotten = read_forgotten_content(transaction, self._scope)
+        self._ids_here |= replacements_of_taken_ids(transaction, self._scope, [line["id"] for line in lines])
         here = stored_values(transaction, col(AssertionRow.id), [self._id_here(line["id"]) for line in lines])
         rows, evidence_rows = [], []
         for line in lines:
@@ -260,14 +260,14 @@ class _Import:
         self._insert_missing(transaction, WindowRow, [_new_row(line, scope_id) for line in lines], "windows")
         numbered = list(zip(_read_window_ids(transaction, scope_id, lines), lines, strict=True))
         changed_sessions = {session_id for session_id, _ in self._changed_turns}
-        forgotten = read_forgotten(transaction, self._scope)
+        forgotten = read_forgotten_content(transaction, self._scope)
         refused, findings = list[Line](), list[Line]()
         for window_id, line in numbered:
-            session_id = line["source"].removeprefix(findings_source(""))
+            session_id = line["source"].removeprefix(findings_run_source(""))
             if session_id != line["source"] and session_id in self._forgotten_sessions:
                 continue
             # If something of a session was forgotten, its rejected candidates may contain the forgotten words.
-            if line["source"].removeprefix(ledger.session_source("")) not in changed_sessions:
+            if line["source"].removeprefix(ledger.session_run_source("")) not in changed_sessions:
                 refused += [{**row, "window_id": window_id} for row in line["rejections"]]
             kept = [row for row in line["findings"] if not self._is_finding_forgotten(row, forgotten)]
             findings += [{**row, "window_id": window_id, "scope_id": scope_id} for row in kept]
@@ -329,10 +329,10 @@ class _Import:
                 counts = self._group_counts
                 (counts.forgotten if reason_to_skip == "forgotten" else counts.here_already)["runs"] += 1
         if new:
-            compose_stored_texts(transaction.connection(), scope_rows.lock_scope(transaction, self._scope))
+            convert_stored_texts_to_nfc(transaction.connection(), scope_rows.lock_scope(transaction, self._scope))
             transaction.expire_all()
             run_import.insert(transaction, new)
-            ledger.derive_facts(transaction, self._scope)
+            ledger.derive_and_store_facts(transaction, self._scope)
         self._group_counts.imported["runs"] += len(new)
 
 

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from afterword.store.merging.text_forms import compose_stored_texts
+from afterword.store.merging.text_forms import convert_stored_texts_to_nfc
 
 revision: str = "0018"
 down_revision: str | None = "0017"
@@ -10,4 +10,4 @@ down_revision: str | None = "0017"
 
 def upgrade() -> None:
     """Apply this version."""
-    compose_stored_texts(op.get_bind())
+    convert_stored_texts_to_nfc(op.get_bind())

@@ -28,7 +28,7 @@ from afterword.recall.said_index import SaidIndex
 from afterword.recall.unit_table import UnitTable
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import CompiledQuery
-from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_other_people
+from afterword.store.findings.stored_findings import finding_policy_of, read_findings, tells_words_of_others
 from afterword.store.forgetting.forgotten_statements import dismissed_request_ids
 from afterword.store.reading.ended_facts import EndedFacts, HiddenTurns
 from afterword.store.reading.fact_rows import StoredFact
@@ -62,7 +62,7 @@ class ServedFacts:
 
 
 @dataclass(frozen=True)
-class LayerSource:
+class SearchableLayers:
     """What the layers of recall choose from at an instant.
 
     `former` holds the facts that held before, the newest first, and `former_index` searches them. `former_sentences`
@@ -87,7 +87,7 @@ class LayerSource:
         entries = (*self.former, *self.former_sentences)
         return tuple(sorted(entries, key=lambda entry: entry.order, reverse=True)) if self.former_sentences else entries
 
-    def former_sentences_for(self, query: str) -> list[FormerFact]:
+    def facts_by_former_sentence(self, query: str) -> list[FormerFact]:
         """Return the facts with a former sentence that shares words with a query."""
         wanted = question_terms(query) if self.former_sentences else frozenset[str]()
         return [entry for entry in self.former_sentences if not wanted.isdisjoint(_words(entry.fact))]
@@ -143,11 +143,11 @@ class _LayerInputs:
 
 
 @dataclass(slots=True)
-class _SourceCache:
-    """The cached inputs and sources of one store. It is used in the store's threads and in event loops."""
+class _LayersCache:
+    """The cached inputs and layers of one store. It is used in the store's threads and in event loops."""
 
     inputs: OrderedDict[Scope, _LayerInputs] = field(default_factory=OrderedDict)
-    sources: WeakKeyDictionary[View, LayerSource] = field(default_factory=WeakKeyDictionary)
+    layers: WeakKeyDictionary[View, SearchableLayers] = field(default_factory=WeakKeyDictionary)
 
     def keep(self, scope: Scope, inputs: _LayerInputs) -> None:
         """Cache the inputs of a scope. Those that were not renewed for longest are dropped if all are too large."""
@@ -157,40 +157,40 @@ class _SourceCache:
             self.inputs.popitem(last=False)
 
 
-_caches: WeakKeyDictionary[Store, _SourceCache] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Store, _LayersCache] = WeakKeyDictionary()
 
 
-async def layer_source(store: Store, view: View) -> LayerSource:
+async def searchable_layers(store: Store, view: View) -> SearchableLayers:
     """Return what the layers of recall choose from at the instant of a view. It is computed once for each view."""
     cache = _caches.get(store)
     if cache is None:
-        cache = _caches.setdefault(store, _SourceCache())
+        cache = _caches.setdefault(store, _LayersCache())
         store.on_close(cache.inputs.clear)
-    source, snapshot = cache.sources.get(view), view.snapshot
-    if source is None:
+    searchable, snapshot = cache.layers.get(view), view.snapshot
+    if searchable is None:
         known = cache.inputs.get(snapshot.scope)
         if known is not None and known.turns.version == snapshot.version:
             # The view is of another instant but of the same state, so the store need not be read.
-            source = _build_source(view, known)
+            searchable = _build_layers(view, known)
         else:
-            read = view.readers["layers"] = partial(_read_and_cache_source, cache, store.privacy)
-            source = await store.read(partial(read, view))
-        cache.sources[view] = source
-    return source
+            read = view.readers["layers"] = partial(_read_and_cache_layers, cache, store.privacy)
+            searchable = await store.read(partial(read, view))
+        cache.layers[view] = searchable
+    return searchable
 
 
-def _read_and_cache_source(cache: _SourceCache, privacy: Privacy, view: View, transaction: Session) -> LayerSource:
-    source = cache.sources[view] = _build_source(view, _read_inputs(transaction, view, cache, privacy))
-    return source
+def _read_and_cache_layers(cache: _LayersCache, privacy: Privacy, view: View, transaction: Session) -> SearchableLayers:
+    searchable = cache.layers[view] = _build_layers(view, _read_inputs(transaction, view, cache, privacy))
+    return searchable
 
 
-def _read_inputs(transaction: Session, view: View, cache: _SourceCache, privacy: Privacy) -> _LayerInputs:
+def _read_inputs(transaction: Session, view: View, cache: _LayersCache, privacy: Privacy) -> _LayerInputs:
     """Return the inputs for the present state of the view's scope, from the cache or from the database."""
     connection, scope = transaction.connection(), view.snapshot.scope
     now, known = read_version(connection, scope), cache.inputs.get(scope)
     if known is not None and known.turns.version == now:
         return known
-    includes_other_people = tells_other_people(transaction, scope, privacy)
+    includes_other_people = tells_words_of_others(transaction, scope, privacy)
     before = known.turns if known is not None else None
     changes = changes_between(connection, now, before.version) if before is not None else None
     if known is not None and changes is not None and not any(change.is_unlinked for change in changes):
@@ -242,7 +242,7 @@ def _read_findings_with_words(
     )
 
 
-def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
+def _build_layers(view: View, inputs: _LayerInputs) -> SearchableLayers:
     table = view.snapshot.table
     ended = EndedFacts(view, withdrawn=inputs.withdrawn_words, ends=inputs.ends, corrected=inputs.corrected)
     served = ServedFacts(table, view.is_served & view.are_facts())
@@ -252,7 +252,7 @@ def _build_source(view: View, inputs: _LayerInputs) -> LayerSource:
         _with_successors(view, [fact for fact in facts if not names_never_told_value(_words(fact))], served)
         for facts in (ended.former, ended.former_sentences)
     )
-    return LayerSource(
+    return SearchableLayers(
         former=entries,
         said=inputs.turns.index,
         hidden=hidden,
