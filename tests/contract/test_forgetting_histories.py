@@ -24,7 +24,7 @@ from sqlmodel import SQLModel
 from afterword.extractors.rules import RulesJudge
 from afterword.extractors.testing import OracleExtractor
 from afterword.facts.scopes import Scope
-from afterword.pipeline.consolidation import compare_after_erasure
+from afterword.pipeline.consolidation import compare_without_calls_after_erasure
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.store import lookup
@@ -163,7 +163,7 @@ async def check(template: Path, folder: Path, said: Sessions, request: Request) 
             return
         work, left = asked
         await forgetting.erase_in_scope(here, LENA, work, at=NOW)
-        await compare_after_erasure(here, [LENA], RulesJudge())
+        await compare_without_calls_after_erasure(here, [LENA], RulesJudge())
         assert await here.compact()
         await process(twin, left)
         wanted = await told(twin)

@@ -14,7 +14,7 @@ import pytest
 from sqlmodel import Session
 
 from afterword.facts.scopes import Scope
-from afterword.pipeline.sources.databases import is_database
+from afterword.pipeline.sources.databases import is_sqlite_database
 from afterword.store import lookup
 from afterword.store.database.engine import Store, open_store
 
@@ -30,7 +30,7 @@ async def opens_another(store: Store) -> None:
 
 async def looks_what_it_is(store: Store) -> None:
     assert store.path is not None
-    assert is_database(store.path)
+    assert is_sqlite_database(store.path)
 
 
 def _open_and_close(path: Path) -> None:

@@ -30,7 +30,7 @@ from afterword.pipeline.batch import Failure, NotStarted, run_batch
 from afterword.pipeline.budget import COMPLETION_LIMIT, Account, Budget, CostTracker
 from afterword.pipeline.consolidation import consolidate_scope
 from afterword.pipeline.errors import BudgetReached
-from afterword.pipeline.estimate import Estimate, estimate
+from afterword.pipeline.estimate import Estimate, estimate_costs_by_scope
 from afterword.pipeline.intake import Saved, prepare_session
 from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
@@ -331,7 +331,7 @@ async def test_an_estimate_asks_nobody_and_holds(store: Store, tmp_path: Path) -
 
 
 async def _all(store: Store, found: Sequence[Saved], both: Workers) -> Estimate:
-    by_scope = await estimate(store, found, extractor=both.extractor, judge=both.judge)
+    by_scope = await estimate_costs_by_scope(store, found, extractor=both.extractor, judge=both.judge)
     return sum(by_scope.values(), start=Estimate())
 
 

@@ -315,9 +315,9 @@ async def test_names_that_mean_this_machine_are_refused_when_they_are_looked_up(
 
 def test_what_settings_allow() -> None:
     private, loopback = AddressRules(allow_private=True), AddressRules(allow_loopback=True)
-    private.check("10.0.0.1", is_encrypted=True)
-    loopback.check("127.0.0.1", is_encrypted=False)
-    AddressRules().check("8.8.8.8", is_encrypted=True)
+    private.check_ip_address("10.0.0.1", is_encrypted=True)
+    loopback.check_ip_address("127.0.0.1", is_encrypted=False)
+    AddressRules().check_ip_address("8.8.8.8", is_encrypted=True)
     for rules, address, is_encrypted in (
         (private, "10.0.0.1", False),
         (private, "127.0.0.1", True),
@@ -326,7 +326,7 @@ def test_what_settings_allow() -> None:
         (loopback, "8.8.8.8", False),
     ):
         with pytest.raises(AddressRefused):
-            rules.check(address, is_encrypted=is_encrypted)
+            rules.check_ip_address(address, is_encrypted=is_encrypted)
 
 
 async def test_the_routes_of_an_administrator(app: Afterword, receiver: Receiver) -> None:

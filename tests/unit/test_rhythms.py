@@ -29,37 +29,37 @@ ZONES = ("Europe/Vienna", "Australia/Lord_Howe", "Africa/Cairo", "America/Havana
 @given(RHYTHMS, INSTANTS)
 def test_every_process_sees_the_same_due_times(rhythm: Rhythm, now: datetime) -> None:
     """The last due time is not over, the next lies ahead, and none lies between them."""
-    last, following = rhythm.last_due(now), rhythm.next_due(now)
+    last, following = rhythm.recent_due_time(now), rhythm.next_due_time(now)
     assert following is not None
     assert following > now
     if last is not None:
         assert last <= now
-        assert rhythm.next_due(last) == following
-        assert rhythm.last_due(following - timedelta(microseconds=1)) in (last, None)
+        assert rhythm.next_due_time(last) == following
+        assert rhythm.recent_due_time(following - timedelta(microseconds=1)) in (last, None)
 
 
 def test_a_cron_job_that_is_over_an_hour_late_waits_for_its_next_time() -> None:
     nightly = Rhythm.parse("30 3 * * *")
     due_at = NOON.replace(hour=3, minute=30)
     late = timedelta(seconds=MISFIRE_GRACE_S)
-    assert nightly.last_due(due_at + late - timedelta(seconds=1)) == due_at
-    assert nightly.last_due(due_at + late + timedelta(seconds=1)) is None
+    assert nightly.recent_due_time(due_at + late - timedelta(seconds=1)) == due_at
+    assert nightly.recent_due_time(due_at + late + timedelta(seconds=1)) is None
 
 
 def test_an_interval_is_never_too_late() -> None:
     """A daily job on a service that is deployed daily must still be done."""
-    assert Rhythm.parse(86_400).last_due(NOON) == NOON.replace(hour=0)
+    assert Rhythm.parse(86_400).recent_due_time(NOON) == NOON.replace(hour=0)
 
 
 def test_cron_follows_its_time_zone() -> None:
-    at = Rhythm.parse("30 3 * * *", "Europe/Vienna").next_due(NOON)
+    at = Rhythm.parse("30 3 * * *", "Europe/Vienna").next_due_time(NOON)
     assert at == datetime(2026, 3, 2, 2, 30, tzinfo=UTC)
 
 
 def due_between(rhythm: Rhythm, first: datetime, last: datetime) -> list[datetime]:
     due: list[datetime] = []
     after: datetime | None = first
-    while after is not None and (after := rhythm.next_due(after)) is not None and after <= last:
+    while after is not None and (after := rhythm.next_due_time(after)) is not None and after <= last:
         due.append(after)
     return due
 
@@ -77,8 +77,8 @@ def test_a_job_of_every_day_is_due_once_on_each_day(text: str, zone: str) -> Non
 
 def test_a_local_time_that_does_not_exist_is_due_at_the_next_that_does() -> None:
     rhythm = Rhythm.parse("30 2 * * *", "Europe/Vienna")
-    assert rhythm.next_due(datetime(2026, 3, 28, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
-    assert rhythm.next_due(datetime(2026, 3, 29, 1, 0, tzinfo=UTC)) == datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
+    assert rhythm.next_due_time(datetime(2026, 3, 28, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+    assert rhythm.next_due_time(datetime(2026, 3, 29, 1, 0, tzinfo=UTC)) == datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
 
 
 def test_a_local_time_that_exists_twice_is_due_once() -> None:
@@ -92,7 +92,7 @@ def test_a_local_time_that_exists_twice_is_due_once() -> None:
 
 def test_midnight_after_the_clocks_were_put_forward_is_not_skipped() -> None:
     rhythm = Rhythm.parse("0 0 * * *", "Europe/Vienna")
-    assert rhythm.next_due(datetime(2026, 3, 29, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 22, tzinfo=UTC)
+    assert rhythm.next_due_time(datetime(2026, 3, 29, 12, tzinfo=UTC)) == datetime(2026, 3, 29, 22, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

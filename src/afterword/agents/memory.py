@@ -48,7 +48,7 @@ from afterword.agents.placement import (
     set_conversation_of_task,
     user_texts,
 )
-from afterword.agents.shared_recall import recall_of_scopes
+from afterword.agents.shared_recall import recall_in_shared_budget
 from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
@@ -186,7 +186,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         It returns no facts if they do not all fit the budget.
         """
         at = parse_instant(as_of, time.max) or self._clock()
-        reading = recall_of_scopes(partial(self._recall_scope, query, at=at), self._scopes, self._budget_tokens)
+        reading = recall_in_shared_budget(partial(self._recall_scope, query, at=at), self._scopes, self._budget_tokens)
         recalls = await self._guard.attempt(self._guard.read_in_time(reading, self.timeout_s)) or []
         if not all(recalled.has_all_facts for recalled in recalls):
             return []
@@ -355,7 +355,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
     ) -> list[tuple[Recall, Layers]]:
         """Return the recall result of each scope, and its layers without the turns whose text is in `heard`."""
         recall_of = partial(self._recall_scope, query, second_query=second_query, heard=heard)
-        reading = recall_of_scopes(recall_of, self._scopes, self._budget_tokens)
+        reading = recall_in_shared_budget(recall_of, self._scopes, self._budget_tokens)
         in_time = self._guard.read_in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
         self._start_vector_refresh([scope for scope, recalled in recalls if recalled.without_vector])

@@ -9,7 +9,7 @@ from afterword.recall.tokens import estimated_token_count
 from afterword.store.reading.recall import Recall
 
 
-async def recall_of_scopes(
+async def recall_in_shared_budget(
     recall_of: Callable[[Scope, int], Awaitable[Recall]], scopes: Sequence[Scope], budget_tokens: int
 ) -> list[Recall]:
     """Call `recall_of` with each scope and a budget, and return the results.

@@ -13,7 +13,7 @@ from afterword.errors import ArgumentInvalid, NotFound
 from afterword.extractors.rules import RulesJudge
 from afterword.facts.local_time import read_zone
 from afterword.facts.scopes import Scope
-from afterword.pipeline.consolidation import compare_after_erasure
+from afterword.pipeline.consolidation import compare_without_calls_after_erasure
 from afterword.store import fact_ids, scope_rows
 from afterword.store.database.clock import MOST_AHEAD
 from afterword.store.database.engine import Store
@@ -98,7 +98,7 @@ async def _clean_up(resources: Resources, store: Store, receipts: Sequence[Recei
     is_clean, scopes = await store.compact(), [receipt.scope for receipt in receipts]
     # Statements that were compared only with erased ones need new pairs. No request is sent to a model for this.
     if resources.settings.extractor == "rules":
-        await compare_after_erasure(store, scopes, RulesJudge())
+        await compare_without_calls_after_erasure(store, scopes, RulesJudge())
     # Forgetting deletes all vectors of the scope.
     await resources.refresh_vectors(scopes)
     return [replace(receipt, is_clean=is_clean) for receipt in receipts]

@@ -32,7 +32,7 @@ from afterword.pipeline.batch import (
 )
 from afterword.pipeline.budget import CostTracker
 from afterword.pipeline.consolidation import CONSOLIDATION, consolidate_scope, erase_requested_and_compare
-from afterword.pipeline.estimate import Estimate, estimate
+from afterword.pipeline.estimate import Estimate, estimate_costs_by_scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.store import runs, scope_rows, sessions
@@ -301,7 +301,9 @@ async def estimate_costs(
         resources.extractor_and_judge(extractor_kind) as configured,
     ):
         waiting = await queued_sessions(store) if selection is None else selection.sessions
-        estimates = await estimate(store, waiting, extractor=configured.extractor, judge=configured.judge)
+        estimates = await estimate_costs_by_scope(
+            store, waiting, extractor=configured.extractor, judge=configured.judge
+        )
     # The tracker of the rules never raises `PriceUnknown`: an estimate is possible without a price.
     tracker, model = resources.new_tracker("rules"), resources.settings.model.name
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlmodel import Session
 
 from afterword.agents.memory_settings import additional_scopes, check_above_zero
-from afterword.agents.shared_recall import recall_of_scopes
+from afterword.agents.shared_recall import recall_in_shared_budget
 from afterword.client.arguments import (
     Instant,
     NameOrNames,
@@ -259,7 +259,7 @@ class ScopeReading(TypeCheckedMethods):
         async def recall_of(scope: Scope, tokens: int) -> recall.Recall:
             return await self._call_recall(partial(recall.recall, query=query, at=at, budget_tokens=tokens), scope)
 
-        recalls = await recall_of_scopes(recall_of, scopes, budget_tokens)
+        recalls = await recall_in_shared_budget(recall_of, scopes, budget_tokens)
         chosen_ids = {fact.id for recalled in recalls for fact in recalled.facts}
         views = [await self._view(at, scope) for scope in scopes]
         left_out, left_out_count = await asyncio.to_thread(omitted_facts, views, chosen_ids, most_left_out)

@@ -25,7 +25,7 @@ def clean_line(text: str) -> str:
     return " ".join(undisguised_text(plain).split())
 
 
-def checked_text(text: str, field: str) -> str:
+def checked_candidate_text(text: str, field: str) -> str:
     """Return the text. Reject it if it is empty or longer than the field may be."""
     if not text:
         raise RejectedError(RejectionReason.EMPTY, field)
@@ -36,7 +36,7 @@ def checked_text(text: str, field: str) -> str:
     return text
 
 
-def checked_optional_text(text: str | None, field: str) -> str | None:
+def cleaned_optional_text(text: str | None, field: str) -> str | None:
     """Return the text in clean form, or None if it is empty. Reject it if it is longer than the field may be."""
     cleaned = clean_line(text or "")
-    return checked_text(cleaned, field) if cleaned else None
+    return checked_candidate_text(cleaned, field) if cleaned else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from typing import NamedTuple
 
-from afterword.extractors.candidate_texts import checked_optional_text, checked_text, clean_line
+from afterword.extractors.candidate_texts import checked_candidate_text, clean_line, cleaned_optional_text
 from afterword.extractors.candidates import Candidate, Citation, Modality
 from afterword.extractors.conversation import CitedConversation, last_cited_turn
 from afterword.extractors.extractor import Rejection
@@ -210,15 +210,15 @@ class _CandidateTexts(NamedTuple):
 
 def _clean_texts(candidate: Candidate, speaker: str, session: _CitedSession) -> _CandidateTexts:
     """Return the texts of a candidate. Reject empty and overlong ones, and a value that is nothing but masks."""
-    subject = checked_text(_resolved_subject(clean_line(candidate.subject), speaker, session), "subject")
-    attribute = checked_text(snake_case(candidate.attribute), "attribute")
-    value = checked_text(clean_line(candidate.value), "value")
-    statement = checked_text(clean_line(candidate.statement), "statement")
+    subject = checked_candidate_text(_resolved_subject(clean_line(candidate.subject), speaker, session), "subject")
+    attribute = checked_candidate_text(snake_case(candidate.attribute), "attribute")
+    value = checked_candidate_text(clean_line(candidate.value), "value")
+    statement = checked_candidate_text(clean_line(candidate.statement), "statement")
     if is_only_masks(value):
         raise RejectedError(RejectionReason.SECRET, "value")
-    limited_to = checked_optional_text(candidate.limited_to, "limited_to")
+    limited_to = cleaned_optional_text(candidate.limited_to, "limited_to")
     return _CandidateTexts(
-        subject, attribute, value, statement, limited_to, checked_optional_text(candidate.outcome, "outcome")
+        subject, attribute, value, statement, limited_to, cleaned_optional_text(candidate.outcome, "outcome")
     )
 
 
@@ -269,7 +269,7 @@ def _former_name(candidate: Candidate, subject: str, session: _CitedSession) -> 
     A former name joins all facts under both names. So the candidate is rejected if nobody said the former name or the
     subject in the conversation, or if the former name is the owner's.
     """
-    name = checked_optional_text(candidate.former_name, "former_name")
+    name = cleaned_optional_text(candidate.former_name, "former_name")
     if name is None or folded(name) == folded(subject):
         return None
     was_owner = _resolved_subject(name, "", session) == OWNER or folded(name) in FIRST_PERSON

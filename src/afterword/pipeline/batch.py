@@ -24,7 +24,7 @@ from afterword.pipeline.errors import BudgetReached
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
 from afterword.pipeline.session_outcome import SessionOutcome
-from afterword.pipeline.sources.databases import is_database
+from afterword.pipeline.sources.databases import is_sqlite_database
 from afterword.pipeline.sources.folders import MANIFEST, find_sessions
 from afterword.store import sessions
 from afterword.store.database.engine import Store
@@ -233,7 +233,7 @@ def select_sessions(
         if not saved:
             raise NothingSelected(f"no session {session_id!r} lies there; without a session id all are processed")
     are_states = manifest is None and all(
-        path.is_file() and path.name != MANIFEST and not is_database(path) for path in paths
+        path.is_file() and path.name != MANIFEST and not is_sqlite_database(path) for path in paths
     )
     return SelectedSessions(saved, are_named=session_id is not None or are_states)
 

@@ -28,7 +28,7 @@ from afterword.facts.validity.timeline import erased_ids, timeline
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import Changes, compare_facts, required_pairs
-from afterword.pipeline.run_storage import retry_if_overtaken, store_and_apply_run
+from afterword.pipeline.run_storage import retry_or_raise_busy, store_and_apply_run
 from afterword.store import lookup, scope_rows
 from afterword.store.database.engine import Store
 from afterword.store.forgetting import erasure
@@ -96,7 +96,7 @@ async def consolidate_scope(
     consolidation = _Consolidation(store, scope, judge, apply, clock, account, PairJudging(store, scope, judge))
     busy = f"{scope} kept changing while it was consolidated; run it again"
     with account.charging_requests():
-        result = await retry_if_overtaken(consolidation.run, busy)
+        result = await retry_or_raise_busy(consolidation.run, busy)
     telemetry.note(run_id=result.run_id, judged=result.judged, unjudged=result.unjudged, held=result.held)
     return result
 
@@ -183,7 +183,7 @@ def _facts_and_changes(known: Knowledge, verdicts: Sequence[Verdict], now: datet
     return before, replace(changes, unnamed=count_unnamed_removals(removals))
 
 
-async def compare_after_erasure(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
+async def compare_without_calls_after_erasure(store: Store, scopes: Iterable[Scope], judge: Judge) -> None:
     """Judge the pairs that an erasure in these scopes has left unjudged, if the judge asks no model.
 
     Otherwise the pairs wait for the next consolidation.
@@ -228,7 +228,7 @@ async def _forget_and_compare(
     }
     if receipts:
         await store.compact()
-    await compare_after_erasure(store, receipts, judge)
+    await compare_without_calls_after_erasure(store, receipts, judge)
     erased = Counter[str]()
     for receipt in receipts.values():
         erased.update(receipt.erased)

@@ -51,7 +51,7 @@ class Estimate:
         )
 
 
-async def estimate(
+async def estimate_costs_by_scope(
     store: Store, saved_sessions: Iterable[Saved], *, extractor: Extractor, judge: Judge
 ) -> dict[Scope, Estimate]:
     """Return the estimated cost of processing these sessions, by scope. Nothing is written."""

@@ -32,7 +32,7 @@ from afterword.normal_form import composed
 from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_tracker
 from afterword.pipeline.judging import PairJudging, PairsToJudge
 from afterword.pipeline.resolution import required_pairs
-from afterword.pipeline.run_storage import retry_if_overtaken, store_and_apply_run
+from afterword.pipeline.run_storage import retry_or_raise_busy, store_and_apply_run
 from afterword.pipeline.sources.other_libraries import ExportedMemory, ExportingLibrary
 from afterword.privacy.prompt_injection import is_instruction
 from afterword.store import lookup, runs, scope_rows
@@ -92,7 +92,7 @@ async def import_memories(
     importing = _MemoryImport(store, scope, source, distinct, at, judge, account, PairJudging(store, scope, judge))
     busy = f"{scope} kept changing while memories were imported; import them again"
     with account.charging_requests():
-        return await retry_if_overtaken(importing.run, busy)
+        return await retry_or_raise_busy(importing.run, busy)
 
 
 def _source_of(kind: ExportingLibrary, memories: Sequence[ExportedMemory]) -> str:

@@ -16,7 +16,7 @@ from afterword.pipeline.budget import Account, Budget, CostTracker, as_cost_trac
 from afterword.pipeline.errors import ProposalOutdated
 from afterword.pipeline.judging import PairJudging, PairsToJudge, pair_ids
 from afterword.pipeline.resolution import replace_statements
-from afterword.pipeline.run_storage import retry_if_overtaken
+from afterword.pipeline.run_storage import retry_or_raise_busy
 from afterword.store import agent_requests, ledger, lookup, runs, sessions
 from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, RunEffect, dry_run_transcript, effect_of, read_proposal
@@ -45,7 +45,7 @@ async def apply_proposal(
     application = _ProposalApplication(store, run, clock, account, PairJudging(store, run.scope, judge))
     busy = f"{run.scope} kept changing while run {run_id} was judged again; try again"
     with account.charging_requests():
-        return await retry_if_overtaken(application.run, busy)
+        return await retry_or_raise_busy(application.run, busy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -364,7 +364,7 @@ def _facts_with_new_status(status: Status, pairs: Sequence[tuple[Fact | None, Fa
     return tuple(fact for old, fact in pairs if fact.status is status and not (old and old.status is status))
 
 
-def changes_between(before: Knowledge, after: Knowledge, ids: Collection[str], now: datetime) -> Changes:
+def fact_changes_of_statements(before: Knowledge, after: Knowledge, ids: Collection[str], now: datetime) -> Changes:
     """Return what changes in the facts that these statements belong to."""
     at = max(instant for instant in (now, before.last_said_at, after.last_said_at) if instant is not None)
     old = facts_at(before.histories(ids), at)

@@ -20,10 +20,10 @@ T = TypeVar("T")
 TRIES = 20
 
 
-async def retry_if_overtaken(work: Callable[[], Awaitable[T]], busy: str) -> T:
+async def retry_or_raise_busy(work: Callable[[], Awaitable[T]], busy_message: str) -> T:
     """Return the result of `work`. It is repeated if it raises `Overtaken`: another process changed the scope first.
 
-    Raises `ScopeBusy` with the message `busy` after 20 tries.
+    Raises `ScopeBusy` with `busy_message` after 20 tries.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(Overtaken),
@@ -35,7 +35,7 @@ async def retry_if_overtaken(work: Callable[[], Awaitable[T]], busy: str) -> T:
     try:
         return await retrying(work)
     except Overtaken:
-        raise ScopeBusy(busy) from None
+        raise ScopeBusy(busy_message) from None
 
 
 async def store_and_apply_run(store: Store, proposal: Proposal, account: Account, *, is_held: bool) -> int:

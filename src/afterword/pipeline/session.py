@@ -31,8 +31,8 @@ from afterword.pipeline.intake import (
     with_revision_if_unchanged,
 )
 from afterword.pipeline.judging import JudgingResult, PairJudging, PairsToJudge
-from afterword.pipeline.resolution import Changes, changes_between, replace_statements
-from afterword.pipeline.run_storage import retry_if_overtaken
+from afterword.pipeline.resolution import Changes, fact_changes_of_statements, replace_statements
+from afterword.pipeline.run_storage import retry_or_raise_busy
 from afterword.pipeline.session_findings import read_and_store_findings
 from afterword.pipeline.session_outcome import SessionOutcome, counting_failures, report_outcome, skipped_outcome
 from afterword.pipeline.session_reader import SessionReader
@@ -163,7 +163,7 @@ class _SessionProcessing:
 
     async def _store_facts(self) -> SessionOutcome:
         try:
-            return await retry_if_overtaken(
+            return await retry_or_raise_busy(
                 self._try_once,
                 f"{self.saved.scope} kept changing while {self.saved.session_id!r} was judged; run it again",
             )
@@ -270,7 +270,7 @@ class _SessionProcessing:
         ids = [assertion.id for assertion in (*comparison.old, *comparison.new)]
         ids += [end for verdict in judged.verdicts for end in (verdict.earlier_id, verdict.later_id)]
         known = KnowledgeChange(before, after, frozenset(after.affected_ids(before, ids)))
-        changes = changes_between(before, after, known.affected_ids, self.clock())
+        changes = fact_changes_of_statements(before, after, known.affected_ids, self.clock())
         counts = {"windows": len(readings), "assertions": len(comparison.new), "unjudged": judged.unjudged}
         counts |= {**self._reading_counts(readings), **changes.unnamed.counts_if_waiting()}
         proposal = self._proposal(readings, judged, revision, counts)
@@ -300,7 +300,7 @@ class _SessionProcessing:
         """Return how many windows were read in halves, words called private, and candidates rejected, by reason."""
         return {
             **({"splits": self.reader.splits} if self.reader.splits else {}),
-            **self.reader.private.counts(),
+            **self.reader.called_private.counts(),
             **{f"refused_{reason}": number for reason, number in rejection_counts(readings).items()},
         }
 

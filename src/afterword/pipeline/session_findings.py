@@ -27,7 +27,7 @@ from afterword.facts.transcripts import Role, Transcript
 from afterword.pipeline.budget import Account, CostTracker
 from afterword.pipeline.errors import ScopeBusy
 from afterword.pipeline.intake import turns_begin_with
-from afterword.pipeline.run_storage import add_and_apply_run, retry_if_overtaken
+from afterword.pipeline.run_storage import add_and_apply_run, retry_or_raise_busy
 from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.privacy.tombstones import ForgottenContent
 from afterword.store import ledger, scope_rows, sessions
@@ -118,7 +118,7 @@ class _FindingsReading:
         readings = [
             await self._read_window(window, key, known.get(key)) for window, key in zip(read, keys, strict=True)
         ]
-        return await retry_if_overtaken(
+        return await retry_or_raise_busy(
             partial(self.store.write, partial(self._write_run, readings)),
             f"{self.scope} kept changing while findings of {self.session_id!r} were stored; run it again",
         )

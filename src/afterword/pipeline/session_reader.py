@@ -44,9 +44,9 @@ class SessionReader:
         return self._window_reader.usage
 
     @property
-    def private(self) -> WordsCalledPrivate:
+    def called_private(self) -> WordsCalledPrivate:
         """The words that the model called private."""
-        return self._window_reader.private
+        return self._window_reader.called_private
 
     @property
     def splits(self) -> int:
@@ -57,7 +57,7 @@ class SessionReader:
         """Return the session as it is stored now, with everything masked that a model has called private."""
         prepared = await prepare_session(self._store, self._saved, self._extractor.version, now=now)
         if not turns_begin_with(prepared.transcript.turns, self._turns):
-            self._window_reader.forget_answers()
+            self._window_reader.drop_answers()
             self._readings.clear()
         self._turns = prepared.transcript.turns
         return self._mask(prepared)
@@ -72,7 +72,7 @@ class SessionReader:
         return await self.read(masked)
 
     def _mask(self, prepared: PreparedSession) -> PreparedSession:
-        return without_words_called_private(prepared, self.private, self._extractor.version)
+        return without_words_called_private(prepared, self.called_private, self._extractor.version)
 
     async def _read_windows(self, prepared: PreparedSession) -> list[WindowReading]:
         stored, readings = prepared.stored, list[WindowReading]()
@@ -100,7 +100,7 @@ class SessionReader:
             prepared=prepared,
             saved=self._saved,
             privacy=self._store.privacy,
-            private=self.private,
+            private=self.called_private,
             most=most,
         )
         grounding = await self._window_reader.read(window, ground)

@@ -49,20 +49,20 @@ class _CachedAnswer:
 class WindowReader:
     """Reads the windows of one session. If a window is read again with private words masked, the answer is reused.
 
-    `usage` is the cost of all calls so far, failed ones included. `private` is what the model called private. `splits`
-    counts the windows that were too long for the model.
+    `usage` is the cost of all calls so far, failed ones included. `called_private` is what the model called private.
+    `splits` counts the windows that were too long for the model.
     """
 
     def __init__(self, extractor: Extractor, privacy: Privacy) -> None:
-        self.private: WordsCalledPrivate = WordsCalledPrivate(privacy)
+        self.called_private: WordsCalledPrivate = WordsCalledPrivate(privacy)
         self.splits: int = 0
         self.usage: Usage = Usage()
         self._extractor, self._privacy = extractor, privacy
         self._answered: dict[int, list[_CachedAnswer]] = {}
 
-    def forget_answers(self) -> None:
+    def drop_answers(self) -> None:
         """Forget all answers, and what they call private: turns have other numbers now. The cost is kept."""
-        self.private = WordsCalledPrivate(self._privacy)
+        self.called_private = WordsCalledPrivate(self._privacy)
         self._answered.clear()
 
     async def read(self, window: Window, ground: GroundCandidates) -> Grounding:
@@ -114,7 +114,7 @@ class WindowReader:
             self.splits += 1
             raise
         answers.append(_CachedAnswer(window, extraction))
-        self.private.add(extraction, (*window.context, *window.turns))
+        self.called_private.add(extraction, (*window.context, *window.turns))
         return extraction
 
     async def _repair(self, window: Window, rejections: Sequence[Rejection]) -> Extraction:
@@ -127,7 +127,7 @@ class WindowReader:
         except AnswerCut:
             self.splits += 1
             raise
-        self.private.add(extraction, (*window.context, *window.turns))
+        self.called_private.add(extraction, (*window.context, *window.turns))
         if known is not None:
             known.repair = extraction
         return extraction
@@ -137,7 +137,7 @@ class WindowReader:
         return next((answered for answered in answers if self._masked_window(answered.window) == public), None)
 
     def _masked_window(self, window: Window) -> Window:
-        shown = self.private.hide_in_turns((*window.context, *window.turns))
+        shown = self.called_private.hide_in_turns((*window.context, *window.turns))
         return replace(window, context=shown[: len(window.context)], turns=shown[len(window.context) :])
 
 

@@ -75,16 +75,16 @@ class Rhythm:
                 f"{text!r} is no interval and no cron expression; write seconds (60) or five cron fields (30 3 * * *)"
             ) from None
 
-    def last_due(self, now: datetime) -> datetime | None:
+    def recent_due_time(self, now: datetime) -> datetime | None:
         """Return the latest due time up to `now`, or None. For a cron expression only the last hour is searched."""
         if self.every_s is not None:
             return datetime.fromtimestamp(now.timestamp() // self.every_s * self.every_s, tz=UTC)
-        last, at = None, self.next_due(now - timedelta(seconds=MISFIRE_GRACE_S))
+        last, at = None, self.next_due_time(now - timedelta(seconds=MISFIRE_GRACE_S))
         while at is not None and at <= now:
-            last, at = at, self.next_due(at)
+            last, at = at, self.next_due_time(at)
         return last
 
-    def next_due(self, after: datetime) -> datetime | None:
+    def next_due_time(self, after: datetime) -> datetime | None:
         """Return the first due time after an instant, None if there is none."""
         if self.every_s is not None:
             return datetime.fromtimestamp((after.timestamp() // self.every_s + 1) * self.every_s, tz=UTC)
@@ -99,7 +99,7 @@ class Rhythm:
 def _cron_trigger(text: str) -> BaseTrigger:
     """Return the trigger for a cron expression of five fields. Raises `ValueError` for any other text.
 
-    It computes local times in UTC, where no time is skipped. `Rhythm.next_due` converts them to instants.
+    It computes local times in UTC, where no time is skipped. `Rhythm.next_due_time` converts them to instants.
     """
     # Only a cron expression needs the library.
     from apscheduler.triggers.combining import OrTrigger

@@ -97,7 +97,7 @@ async def attempt_job(
     If the lease is lost (the process slept, or the store did not answer), the work is cancelled.
     """
     now = clock.now()
-    due_at = job.rhythm.last_due(now)
+    due_at = job.rhythm.recent_due_time(now)
     if due_at is None or stop() is not None:
         return JobReport(job.name, AttemptEnding.NOT_DUE, now)
     if not await store.read(partial(_is_due, job=job, due_at=due_at, clock=clock, now=now)):

@@ -76,7 +76,7 @@ class Schedule:
         It is at most half a lease: jobs may be overdue after a failure, or after the death of another process.
         """
         now = self.clock.now()
-        due_times = (job.rhythm.next_due(now) for job in self.jobs)
+        due_times = (job.rhythm.next_due_time(now) for job in self.jobs)
         pauses = [(due_at - now).total_seconds() for due_at in due_times if due_at is not None]
         return min([*pauses, self.lease_s / 2]) + random.uniform(0, self.jitter_s)
 

@@ -77,7 +77,7 @@ class AddressRules:
     allow_loopback: bool = False
     allow_private: bool = False
 
-    def check(self, address: str, *, is_encrypted: bool) -> None:
+    def check_ip_address(self, address: str, *, is_encrypted: bool) -> None:
         """Raise `AddressRefused` for an IP address that is not allowed."""
         ip = _embedded_ipv4(ip_address(address))
         if ip.is_loopback:
@@ -116,7 +116,7 @@ class WebhookUrl:
             raise AddressRefused("its host has no address") from None
         addresses = [str(entry[4][0]).partition("%")[0] for entry in resolved]
         for address in addresses:
-            rules.check(address, is_encrypted=self.is_encrypted)
+            rules.check_ip_address(address, is_encrypted=self.is_encrypted)
         return addresses
 
 
@@ -162,7 +162,7 @@ def _check_host(host: str, rules: AddressRules, *, is_encrypted: bool) -> None:
     except ValueError:
         return
     try:
-        rules.check(host, is_encrypted=is_encrypted)
+        rules.check_ip_address(host, is_encrypted=is_encrypted)
     except AddressRefused as error:
         raise ArgumentInvalid(f"nothing is posted to {host}: {error}") from None
 

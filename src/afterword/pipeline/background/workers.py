@@ -57,7 +57,7 @@ PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 """How long a worker pauses while the database does not answer: each time twice as long."""
 
 
-def queue_of(store: Store) -> App:
+def unopened_queue(store: Store) -> App:
     """Return the queue of a PostgreSQL store, not open yet. Open it with `async with app.open_async()`."""
     limits: dict[str, Any] = {"min_size": 1, "max_size": CONNECTIONS}
     limits |= {"timeout": PATIENCE_S, "reconnect_timeout": PATIENCE_S}
@@ -67,7 +67,7 @@ def queue_of(store: Store) -> App:
 @asynccontextmanager
 async def open_queue(store: Store) -> AsyncIterator[App]:
     """Open the queue. Raises `StoreOutdated` if its tables are missing, and `StoreUnreachable` without a database."""
-    app = queue_of(store)
+    app = unopened_queue(store)
     try:
         async with app.open_async():
             if not await _has_tables(app):
@@ -81,7 +81,7 @@ async def create_queue_tables(store: Store) -> bool:
     """Create the queue's tables if they are missing. Return whether they were. Several processes may do so at once."""
     async with await psycopg.AsyncConnection.connect(store.libpq_address, autocommit=True) as lock:
         await lock.execute("SELECT pg_advisory_lock(%s)", (ADVISORY_LOCK,))
-        async with queue_of(store).open_async() as app:
+        async with unopened_queue(store).open_async() as app:
             if await _has_tables(app):
                 return False
             await app.schema_manager.apply_schema_async()
@@ -231,12 +231,12 @@ class Worker:
             retries=self.retries,
         )
         if isinstance(result, Failure):
-            await self._count_failure(result)
+            await self._count_and_announce_failure(result)
         elif not isinstance(result, NotStarted):
             self._processed += 1
         await self._update_scope(row.scope)
 
-    async def _count_failure(self, failure: Failure) -> None:
+    async def _count_and_announce_failure(self, failure: Failure) -> None:
         self._failures[failure.reason] += 1
         with suppress(StoreError):  # the failure itself is stored already
             await self.store.write(

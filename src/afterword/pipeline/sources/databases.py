@@ -29,7 +29,7 @@ _CONTENT_PARTS = ("content", "tool_calls", "tool_responses", "function_call")
 Message = dict[str, Any]
 
 
-def is_database(path: Path) -> bool:
+def is_sqlite_database(path: Path) -> bool:
     """Whether the file is a SQLite database that is not empty. It may be damaged."""
     try:
         with closing(_open_read_only(path)) as database:

@@ -23,7 +23,7 @@ from afterword.facts.local_time import at_speaker_offset
 from afterword.facts.scopes import Scope
 from afterword.pipeline.errors import SourceInvalid
 from afterword.pipeline.intake import Saved
-from afterword.pipeline.sources.databases import is_database, sessions_in_database
+from afterword.pipeline.sources.databases import is_sqlite_database, sessions_in_database
 
 MANIFEST = "manifest.json"
 HISTORY = ".jsonl"
@@ -113,7 +113,7 @@ def _sessions_at(path: Path, scope: Scope | None, trust_manifest: bool) -> Itera
     if path.is_file():
         if path.name == MANIFEST:
             return _sessions_in_manifest(path, scope, trust_manifest)
-        if is_database(path):
+        if is_sqlite_database(path):
             return sessions_in_database(path, scope)
         if scope is None:
             raise SourceInvalid(f"{path} is a single session: say whose with --user or --scope")
