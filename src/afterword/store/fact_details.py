@@ -9,34 +9,47 @@ from typing import Any
 
 from sqlmodel import SQLModel
 
-from afterword.facts.assertions import Assertion, Authority, Cue, Evidence, EvidenceKind, Kind, SpeechAct
+from afterword.facts.assertions import Assertion, Kind
 from afterword.facts.fact import Fact, Status
 from afterword.facts.local_time import at_offset
 from afterword.facts.scopes import Scope
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.periods import ValidityPeriod
 from afterword.store.database.statements import parse_stored_instant
-from afterword.store.rows import parse_json_list, rewordings_of, tags_of
+from afterword.store.rows import (
+    ASSERTION_COLUMNS,
+    EVIDENCE_COLUMNS,
+    assertion_of_columns,
+    evidence_of_columns,
+    parse_json_list,
+    rewordings_of,
+    tags_of,
+)
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow
 
+_FACT_DETAILS = "undone_as undone_by exceptions rewordings".split()
+_ASSERTION_DETAILS = [name for name in ASSERTION_COLUMNS if name not in ("id", "subject")]
 DETAILS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((FactRow, name) for name in "undone_as undone_by exceptions rewordings".split()),
-    *((AssertionRow, name) for name in "session_id act kind attribute value statement speaker authority".split()),
-    *((AssertionRow, name) for name in "said_at time_is_guess valid_from valid_to cue limited_to outcome".split()),
-    *((AssertionRow, name) for name in "is_flagged tags former_name utc_offset_s".split()),
-    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+    *((FactRow, name) for name in _FACT_DETAILS),
+    *((AssertionRow, name) for name in _ASSERTION_DETAILS),
+    *((EvidenceRow, name) for name in ["ordinal", *EVIDENCE_COLUMNS]),
 )
 """The columns that are needed only to build a fact. A row holds them as one JSON array, which takes little memory."""
 
+ID, SUBJECT, RECORDED_AT, CONTESTED_BY, UNDONE_AS, UNDONE_BY, EXCEPTIONS, REWORDINGS, _ASSERTION = range(9)
+_EVIDENCE = _ASSERTION + len(_ASSERTION_DETAILS)
 # fmt: off
 (
-    ID, SUBJECT, RECORDED_AT, CONTESTED_BY, UNDONE_AS, UNDONE_BY, EXCEPTIONS, REWORDINGS,
-    SESSION, ACT, KIND, ATTRIBUTE, VALUE, STATEMENT, SPEAKER, AUTHORITY, SAID_AT, IS_GUESS,
-    VALID_FROM, VALID_TO, CUE, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS, FORMER_NAME,
-    UTC_OFFSET_S,
-    ITEM, ITEM_KIND, QUOTE, ITEM_SESSION, TURN, ITEM_SPEAKER, START,
-) = range(len(DETAILS) + 4)
+    KIND, ATTRIBUTE, VALUE, STATEMENT, SAID_AT, VALID_FROM, VALID_TO, LIMITED_TO, OUTCOME, IS_FLAGGED, TAGS,
+    FORMER_NAME, UTC_OFFSET_S,
+) = (
+    _ASSERTION + _ASSERTION_DETAILS.index(name) for name in (
+        *"kind attribute value statement said_at valid_from valid_to limited_to outcome is_flagged tags".split(),
+        *"former_name utc_offset_s".split(),
+    )
+)
 # fmt: on
+_ORDINAL, ITEM_KIND = _EVIDENCE, _EVIDENCE + 1
 Details = Sequence[Any]
 """The id of an assertion, three columns that lists need too, and the columns of `DETAILS`, of one piece of evidence."""
 
@@ -66,7 +79,7 @@ def build_lone_fact(details: Sequence[Details], period: ValidityPeriod, scope: S
         valid_from=period.start,
         valid_to=period.end,
         support=1,
-        evidence=tuple(dict.fromkeys(_evidence(details))),
+        evidence=tuple(dict.fromkeys(evidence_of_columns(piece) for piece in _evidence_columns(details))),
         assertion_ids=(row[ID],),
         recorded_at=parse_stored_instant(row[RECORDED_AT]),
         limited_to=row[LIMITED_TO],
@@ -104,34 +117,10 @@ def build_history(
 
 def _assertion(rows: Sequence[Details], scope: Scope) -> Assertion:
     row = rows[0]
-    first_at, last_at = [
-        at and at_offset(parse_stored_instant(at), row[UTC_OFFSET_S]) for at in (row[VALID_FROM], row[VALID_TO])
-    ]
-    return Assertion(
-        id=row[ID],
-        scope=scope,
-        session_id=row[SESSION],
-        act=SpeechAct(row[ACT]),
-        kind=Kind(row[KIND]),
-        subject=row[SUBJECT],
-        attribute=row[ATTRIBUTE],
-        value=row[VALUE],
-        statement=row[STATEMENT],
-        speaker=row[SPEAKER],
-        authority=Authority(row[AUTHORITY]),
-        said_at=at_offset(parse_stored_instant(row[SAID_AT]), row[UTC_OFFSET_S]),
-        evidence=tuple(_evidence(rows)),
-        time_is_guess=bool(row[IS_GUESS]),
-        valid_from=first_at,
-        valid_to=last_at,
-        cue=Cue(row[CUE]) if row[CUE] else None,
-        limited_to=row[LIMITED_TO],
-        outcome=row[OUTCOME],
-        is_flagged=None if row[IS_FLAGGED] is None else bool(row[IS_FLAGGED]),
-        tags=tags_of(row[TAGS]),
-        former_name=row[FORMER_NAME],
-    )
+    columns = {"id": row[ID], "subject": row[SUBJECT]}
+    columns.update(zip(_ASSERTION_DETAILS, row[_ASSERTION:_EVIDENCE], strict=True))
+    return assertion_of_columns(columns, _evidence_columns(rows), scope)
 
 
-def _evidence(rows: Sequence[Details]) -> list[Evidence]:
-    return [Evidence(EvidenceKind(row[ITEM_KIND]), *row[QUOTE : START + 1]) for row in rows if row[ITEM] is not None]
+def _evidence_columns(rows: Sequence[Details]) -> list[Sequence[Any]]:
+    return [row[ITEM_KIND:] for row in rows if row[_ORDINAL] is not None]

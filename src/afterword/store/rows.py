@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache
@@ -39,6 +39,7 @@ from afterword.facts.validity.periods import ValidityPeriod
 from afterword.facts.validity.wording import Rewording
 from afterword.recall.said_index import shown_text_to_store
 from afterword.recall.search_terms import TOKENIZER, fact_terms, turn_terms
+from afterword.store.database.statements import parse_stored_instant
 from afterword.store.tables import AssertionRow, EvidenceRow, TurnRow, VerdictRow
 
 Values = dict[str, Any]
@@ -50,6 +51,15 @@ _LARGEST_PACKED_BYTES = 3 * LARGEST_STATE_BYTES
 _MOST_PACKED = 1032
 """The highest compression ratio of zlib."""
 _TOO_LARGE = f"a saved state is larger than {LARGEST_STATE_BYTES // 1024 // 1024} MiB; split it into single sessions"
+
+
+ASSERTION_COLUMNS = (
+    *"id session_id act kind subject attribute value statement speaker authority said_at time_is_guess".split(),
+    *"valid_from valid_to cue limited_to outcome is_flagged tags former_name utc_offset_s".split(),
+)
+"""The columns of `AssertionRow` from which an assertion is built."""
+EVIDENCE_COLUMNS = "kind quote session_id turn speaker start".split()
+"""The columns of `EvidenceRow` from which a piece of evidence is built, in the order of its fields."""
 
 
 def assertion_values(assertion: Assertion, scope_id: int, recorded_at: datetime) -> Values:
@@ -94,34 +104,54 @@ def evidence_values(assertion: Assertion) -> list[Values]:
 
 def assertion_of(row: AssertionRow, evidence: Iterable[EvidenceRow], scope: Scope) -> Assertion:
     """Return the assertion of a row and the rows of its evidence."""
-    valid_from, valid_to = (at and at_offset(at, row.utc_offset_s) for at in (row.valid_from, row.valid_to))
+    pieces = sorted(evidence, key=lambda piece: piece.ordinal)
+    return assertion_of_columns(
+        {name: getattr(row, name) for name in ASSERTION_COLUMNS},
+        [[getattr(piece, name) for name in EVIDENCE_COLUMNS] for piece in pieces],
+        scope,
+    )
+
+
+def assertion_of_columns(columns: Mapping[str, Any], evidence: Iterable[Sequence[Any]], scope: Scope) -> Assertion:
+    """Return the assertion of these columns.
+
+    `columns` has the values of `ASSERTION_COLUMNS` by name, as the driver or a row returns them. `evidence` has
+    those of `EVIDENCE_COLUMNS` for each piece of evidence, in the order of the pieces.
+    """
+    said_at, valid_from, valid_to = (
+        value and at_offset(parse_stored_instant(value), columns["utc_offset_s"])
+        for value in (columns["said_at"], columns["valid_from"], columns["valid_to"])
+    )
+    cue, is_flagged = columns["cue"], columns["is_flagged"]
     return Assertion(
-        id=row.id,
+        id=columns["id"],
         scope=scope,
-        session_id=row.session_id,
-        act=SpeechAct(row.act),
-        kind=Kind(row.kind),
-        subject=row.subject,
-        attribute=row.attribute,
-        value=row.value,
-        statement=row.statement,
-        speaker=row.speaker,
-        authority=Authority(row.authority),
-        said_at=at_offset(row.said_at, row.utc_offset_s),
-        evidence=tuple(
-            Evidence(EvidenceKind(piece.kind), piece.quote, piece.session_id, piece.turn, piece.speaker, piece.start)
-            for piece in sorted(evidence, key=lambda piece: piece.ordinal)
-        ),
-        time_is_guess=row.time_is_guess,
+        session_id=columns["session_id"],
+        act=SpeechAct(columns["act"]),
+        kind=Kind(columns["kind"]),
+        subject=columns["subject"],
+        attribute=columns["attribute"],
+        value=columns["value"],
+        statement=columns["statement"],
+        speaker=columns["speaker"],
+        authority=Authority(columns["authority"]),
+        said_at=said_at,
+        evidence=tuple(map(evidence_of_columns, evidence)),
+        time_is_guess=bool(columns["time_is_guess"]),
         valid_from=valid_from,
         valid_to=valid_to,
-        cue=Cue(row.cue) if row.cue else None,
-        limited_to=row.limited_to,
-        outcome=row.outcome,
-        is_flagged=row.is_flagged,
-        tags=tags_of(row.tags),
-        former_name=row.former_name,
+        cue=Cue(cue) if cue else None,
+        limited_to=columns["limited_to"],
+        outcome=columns["outcome"],
+        is_flagged=None if is_flagged is None else bool(is_flagged),
+        tags=tags_of(columns["tags"]),
+        former_name=columns["former_name"],
     )
+
+
+def evidence_of_columns(columns: Sequence[Any]) -> Evidence:
+    """Return the piece of evidence with these values of `EVIDENCE_COLUMNS`."""
+    return Evidence(EvidenceKind(columns[0]), *columns[1:])
 
 
 def tags_of(text: str | None) -> tuple[str, ...]:
@@ -302,8 +332,8 @@ def _fields(value: Evidence | Turn | Verdict) -> Values:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+def _iso(parse_stored_instant: datetime | None) -> str | None:
+    return parse_stored_instant.isoformat() if parse_stored_instant else None
 
 
 def unconverted_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:

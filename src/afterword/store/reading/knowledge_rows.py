@@ -13,31 +13,25 @@ from sqlmodel import SQLModel, col, select
 
 from afterword.facts.assertions import (
     Assertion,
-    Authority,
-    Cue,
-    Evidence,
-    EvidenceKind,
     Extent,
-    Kind,
     Order,
     Relation,
     SpeechAct,
     Verdict,
 )
 from afterword.facts.knowledge import Knowledge
-from afterword.facts.local_time import at_offset
 from afterword.facts.persistent_map import LazyMap, PersistentMap, group_ids
 from afterword.facts.scopes import Scope
 from afterword.facts.similarity import StatementIndex, is_distinctive_stem, statement_stems
 from afterword.facts.words import terms
 from afterword.recall.search_terms import TOKENIZER, words_without_date
 from afterword.store.database.statements import ColumnsAsJson, UnconvertedRow, parse_stored_instant
-from afterword.store.rows import tags_of
+from afterword.store.rows import ASSERTION_COLUMNS, EVIDENCE_COLUMNS, assertion_of_columns
 from afterword.store.tables import AssertionRow, EvidenceRow, FactRow, VerdictRow
 
+_ASSERTION_COLUMNS = "id session_id act subject said_at limited_to former_name".split()
 _COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((AssertionRow, name) for name in "id session_id act subject said_at limited_to former_name".split()),
-    *((AssertionRow, name) for name in "subject_key attribute_key".split()),
+    *((AssertionRow, name) for name in [*_ASSERTION_COLUMNS, "subject_key", "attribute_key"]),
     *((EvidenceRow, name) for name in "turn start".split()),
     *((FactRow, name) for name in "lead_id search_terms".split()),
 )
@@ -49,10 +43,10 @@ evidence."""
     _TURN, _START, _LEAD, _TERMS, _DETAILS,
 ) = range(len(_COLUMNS) + 1)
 # fmt: on
+_ASSERTION_DETAILS = [name for name in ASSERTION_COLUMNS if name not in _ASSERTION_COLUMNS]
 _DETAIL_COLUMNS: tuple[tuple[type[SQLModel], str], ...] = (
-    *((AssertionRow, name) for name in "kind attribute value statement speaker authority time_is_guess".split()),
-    *((AssertionRow, name) for name in "valid_from valid_to cue outcome is_flagged tags utc_offset_s".split()),
-    *((EvidenceRow, name) for name in "ordinal kind quote session_id turn speaker start".split()),
+    *((AssertionRow, name) for name in _ASSERTION_DETAILS),
+    *((EvidenceRow, name) for name in ["ordinal", *EVIDENCE_COLUMNS]),
 )
 """The columns that are needed only to build an assertion. A row holds them as one JSON array."""
 _VERDICT = "earlier_id later_id relation reason judge joins_subjects parts_subjects extent remainder".split()
@@ -160,36 +154,13 @@ def _order(rows: Sequence[UnconvertedRow]) -> Order:
 
 
 def _assertion(rows: Sequence[UnconvertedRow], scope: Scope) -> Assertion:
-    row, details = rows[0], [json.loads(each[_DETAILS]) for each in rows]
-    kind, attribute, value, statement, speaker, authority, is_guess = details[0][:7]
-    valid_from, valid_to, cue, outcome, is_flagged, tags, offset_s = details[0][7:14]
-    first_at, last_at = (at and at_offset(parse_stored_instant(at), offset_s) for at in (valid_from, valid_to))
+    details = [json.loads(row[_DETAILS]) for row in rows]
     # An assertion without evidence has one row, in which the columns of the evidence are null.
-    evidence = sorted((each[-7:] for each in details if each[-7] is not None), key=itemgetter(0))
-    return Assertion(
-        id=row[_ID],
-        scope=scope,
-        session_id=row[_SESSION],
-        act=SpeechAct(row[_ACT]),
-        kind=Kind(kind),
-        subject=row[_SUBJECT],
-        attribute=attribute,
-        value=value,
-        statement=statement,
-        speaker=speaker,
-        authority=Authority(authority),
-        said_at=at_offset(parse_stored_instant(row[_SAID_AT]), offset_s),
-        evidence=tuple(Evidence(EvidenceKind(kind), *quoted) for _, kind, *quoted in evidence),
-        time_is_guess=bool(is_guess),
-        valid_from=first_at,
-        valid_to=last_at,
-        cue=Cue(cue) if cue else None,
-        limited_to=row[_LIMITED_TO],
-        outcome=outcome,
-        is_flagged=None if is_flagged is None else bool(is_flagged),
-        tags=tags_of(tags),
-        former_name=row[_FORMER_NAME],
-    )
+    pieces = (each[len(_ASSERTION_DETAILS) :] for each in details)
+    evidence = sorted((piece for piece in pieces if piece[0] is not None), key=itemgetter(0))
+    columns = dict(zip(_ASSERTION_COLUMNS, rows[0], strict=False))
+    columns.update(zip(_ASSERTION_DETAILS, details[0], strict=False))
+    return assertion_of_columns(columns, [piece[1:] for piece in evidence], scope)
 
 
 def _verdict(row: UnconvertedRow) -> Verdict:
