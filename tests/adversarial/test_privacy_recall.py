@@ -94,8 +94,10 @@ def test_a_wish_about_what_follows_or_about_all_lasts(announced: str, *, lasts: 
 def test_a_secret_is_masked_once_and_stays_masked() -> None:
     for case in secret_cases():
         masking, again = Masking(), Masking()
-        stored = [(speaker, masking.mask_turn(text, speaker)) for speaker, text in case.turns]
-        assert [again.mask_turn(text, speaker) for speaker, text in stored] == [text for _, text in stored], case.text
+        stored = [(speaker, masking.mask_next_turn(text, speaker)) for speaker, text in case.turns]
+        assert [again.mask_next_turn(text, speaker) for speaker, text in stored] == [text for _, text in stored], (
+            case.text
+        )
 
 
 @pytest.mark.parametrize("name", TOOL_ARGUMENT_NAMES)
@@ -126,7 +128,7 @@ def test_real_conversations_hold_no_secret_and_no_wish(shared: Path, benchmark: 
         masking = Masking()
         for message in session["messages"]:
             text = message.get("text") or ""
-            assert masking.mask_turn(text, message["source"]) == text
+            assert masking.mask_next_turn(text, message["source"]) == text
             assert message["role"] != "user" or Markers().requested_change(text) is None, text
 
 

@@ -34,7 +34,7 @@ class Row:
 def is_missed(case: SecretCase) -> bool:
     """Return whether the secret of a case can still be read in what is stored."""
     masking = Masking()
-    stored = "\n".join(masking.mask_turn(text, speaker) for speaker, text in case.turns)
+    stored = "\n".join(masking.mask_next_turn(text, speaker) for speaker, text in case.turns)
     return _letters(case.secret) in _letters(stored)
 
 
@@ -58,7 +58,7 @@ def language_rows() -> list[Row]:
 def harmless_rows() -> list[Row]:
     """Return the harmless texts that were changed, by category."""
     cases = (*harmless_cases(), *plain_harmless_cases(), *chat_set_honest())
-    return _rows((case.category, Masking().mask_turn(case.text, "user") != case.text) for case in cases)
+    return _rows((case.category, Masking().mask_next_turn(case.text, "user") != case.text) for case in cases)
 
 
 def record_rows() -> list[Row]:

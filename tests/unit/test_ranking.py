@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterword.facts.words import terms, without_stop_words
+from afterword.facts.words import lower_without_stop_words, terms
 from afterword.recall import bm25
 from afterword.recall.bm25 import K1, B, Postings, WordScores
 from afterword.recall.unit_table import UnitTable
@@ -249,7 +249,7 @@ def test_scores_are_those_of_the_formula(documents: list[list[str]], wanted: set
 
 def test_terms_are_stems_without_case_accents_and_stop_words() -> None:
     assert terms("She's RUNNING the Écoles, please!") == ["run", "ecol"]
-    assert without_stop_words("She's RUNNING the Écoles, please!") == "running ecoles"
+    assert lower_without_stop_words("She's RUNNING the Écoles, please!") == "running ecoles"
 
 
 def test_the_weights_that_are_kept_are_bounded_and_change_no_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ class ExtractorAgent(BaseChatAgent):
                     HeardTurn(
                         speaker=message.source,
                         role=self._role_of_speaker(message),
-                        text=self._masking.mask_turn(text, message.source),
+                        text=self._masking.mask_next_turn(text, message.source),
                         said_at=message.created_at,
                         message_id=message.id,
                     )

@@ -53,7 +53,7 @@ from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.recall.block import opening_tag, question_tag, scope_label
+from afterword.recall.block import opening_tag, opening_tag_for_question, scope_label
 from afterword.recall.layers import Layers
 from afterword.recall.vectors import Embedder
 from afterword.store import entries
@@ -370,7 +370,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         query, second_query = recall_queries(messages, self._scope)
         recalls = await self._recall_layers(query, user_texts(messages), second_query=second_query)
         for recalled, layers in recalls:
-            mark, next_mark = opening_tag(layers.label), question_tag(layers.label)
+            mark, next_mark = opening_tag(layers.label), opening_tag_for_question(layers.label)
             is_shown = await replace_block(model_context, layers.stable_text, mark=mark, other_marks=marks)
             # The first part that is told has the preface.
             text = (layers if is_shown else replace(layers, stable_entries=[], missing_fact_count=0)).question_text

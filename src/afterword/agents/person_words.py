@@ -67,7 +67,7 @@ class LiveConversation:
         """
         masking = Masking(self._privacy.kinds, thorough=True)
         for turn in self._unmasked_turns:
-            masking.mask_turn(turn.text, turn.speaker)
+            masking.mask_next_turn(turn.text, turn.speaker)
         if any(masking.mask_text(text) != text for text in texts):
             return "it contains a secret"
         noted = Turn(len(self._unmasked_turns) + 1, "agent", Role.AGENT, "\n".join(texts))

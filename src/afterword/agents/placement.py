@@ -25,7 +25,7 @@ from afterword.agents.saved_blocks import BLOCK_SOURCE
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import is_generic_name
 from afterword.privacy.blanking import letters_and_digits
-from afterword.recall.block import OPENING, opening_tag, question_tag
+from afterword.recall.block import OPENING, opening_tag, opening_tag_for_question
 
 _NO_CONVERSATIONS: Mapping[Scope, ChatCompletionContext] = MappingProxyType({})
 _conversations: ContextVar[Mapping[Scope, ChatCompletionContext]] = ContextVar(
@@ -98,7 +98,9 @@ async def remove_stale_blocks(context: ChatCompletionContext, memory: object, la
         return
     memories = _labels_by_memory.setdefault(context, WeakKeyDictionary())
     memories[memory] = labels
-    marks = [tag(label) for each in memories.values() for label in each for tag in (opening_tag, question_tag)]
+    marks = [
+        tag(label) for each in memories.values() for label in each for tag in (opening_tag, opening_tag_for_question)
+    ]
     contents = await _message_access(context, list(await context.get_messages()))
     if contents is not None:
         await contents.write(

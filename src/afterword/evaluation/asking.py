@@ -30,7 +30,7 @@ from afterword.errors import ArgumentInvalid
 from afterword.evaluation.scenarios.scenario import Question, Scenario, Session
 from afterword.facts.assertions import digest
 from afterword.facts.scopes import Scope
-from afterword.facts.words import without_stop_words
+from afterword.facts.words import lower_without_stop_words
 from afterword.recall.questions import is_about_the_past
 from afterword.recall.tokens import estimated_token_count
 from afterword.store.database.engine import Store
@@ -263,7 +263,7 @@ def _found_turns(sessions: Sequence[Session], question: str, budget_tokens: int)
 
 def _matching_places(turns: Sequence[str], question: str) -> list[int]:
     """Return the indexes of the turns that contain a word of the question, best match first."""
-    query = " OR ".join(f'"{word}"' for word in without_stop_words(question).split())
+    query = " OR ".join(f'"{word}"' for word in lower_without_stop_words(question).split())
     if not query:
         return []
     with closing(sqlite3.connect(":memory:")) as connection:

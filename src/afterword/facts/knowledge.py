@@ -177,11 +177,14 @@ class Knowledge:
         self.names, self._joins, self._renames = before.names, before._joins, before._renames
         self._update_names(changed, changed_verdicts)
 
-    def affected_ids(self, before: Knowledge, ids: Iterable[str]) -> set[str]:
-        """Return all assertions whose facts may differ from `before`, where `ids` were added, removed or judged."""
+    def affected_ids(self, before: Knowledge, changed_ids: Iterable[str]) -> set[str]:
+        """Return all assertions whose facts may differ from `before`.
+
+        `changed_ids` were added, removed or judged.
+        """
         labels = self.names.changed_labels(before.names)
         renamed = {id_ for label in labels for side in (self, before) for id_ in side.ids_by_subject.get(label, ())}
-        return affected_ids(before, self, ids, renamed)
+        return affected_ids(before, self, changed_ids, renamed)
 
     def judged_pairs(self, ids: Iterable[str]) -> JudgedPairs:
         """Return the judged pairs on which the facts of these assertions depend. Others may be incomplete."""

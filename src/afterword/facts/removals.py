@@ -79,19 +79,22 @@ UNNAMED, UNNAMED_HEALTH = "unnamed_removals", "unnamed_health_removals"
 
 
 def removals_between(
-    facts: Iterable[Fact], retired: Iterable[tuple[Fact, Fact | None]], hidden_ids: frozenset[str], after: Knowledge
+    facts_before: Iterable[Fact],
+    retired: Iterable[tuple[Fact, Fact | None]],
+    hidden_ids: frozenset[str],
+    after: Knowledge,
 ) -> list[Removal]:
     """Return the removals among these changes.
 
-    `retired` holds ended facts with their successors. A fact of `facts` is removed if all its assertions are in
-    `hidden_ids`; the request to erase that hides it must be in `after`.
+    `retired` holds ended facts with their successors. A fact of `facts_before` is removed if all its assertions
+    are in `hidden_ids`; the request to erase that hides it must be in `after`.
     """
     removals = [
         Removal(fact, after.by_id[fact.retired_by], successor is not None)
         for fact, successor in retired
         if fact.retired_by is not None and fact.retired_by in after.by_id
     ]
-    for fact in facts:
+    for fact in facts_before:
         if fact.is_served and hidden_ids.issuperset(fact.assertion_ids):
             requests = (
                 after.by_id[verdict.later_id]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from afterword.facts.assertions import Assertion, Kind
-from afterword.facts.words import without_accents
+from afterword.facts.words import lower_without_accents
 
 _HEALTH = (
     # the same stem in several languages
@@ -67,12 +67,12 @@ _STANDING_INSTRUCTION = _any_word(*_INSTRUCTION)
 
 def concerns_health_or_safety(text: str) -> bool:
     """Return whether a text names a matter of health, of an allergy or of safety."""
-    return bool(_HEALTH_OR_SAFETY.search(without_accents(text)))
+    return bool(_HEALTH_OR_SAFETY.search(lower_without_accents(text)))
 
 
 def is_standing_instruction(kind: Kind, text: str) -> bool:
     """Return whether a fact tells an assistant how to behave from now on. It is a preference or a decision."""
-    return kind is not Kind.ENTITY and bool(_STANDING_INSTRUCTION.search(without_accents(text)))
+    return kind is not Kind.ENTITY and bool(_STANDING_INSTRUCTION.search(lower_without_accents(text)))
 
 
 def must_never_be_missed(kind: Kind, statement: str, attribute: str = "", value: str = "") -> bool:

@@ -114,7 +114,9 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A person's turn that a fact cites as evidence. `in_company` says that several people speak in its session.
+    """A stored turn with its session: one that a fact cites or that a question matches, or the turn before it.
+
+    `in_company` says that several people speak in its session.
 
     `shown` is the stored form of the text that an agent may be shown of the turn (see `recall.said_index`), None if
     nothing was stored.

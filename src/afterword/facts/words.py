@@ -45,15 +45,15 @@ def folded_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Return the stems of the words of a text (English stems, without case, accents and stop words)."""
-    plain = without_accents(text)
+    plain = lower_without_accents(text)
     words = words_as_written(plain)
     parts = words if plain.isascii() else [part for word in words for part in _split_unspaced(word)]
     return list(filter(None, map(_stem_of_word, parts)))
 
 
-def without_stop_words(text: str) -> str:
+def lower_without_stop_words(text: str) -> str:
     """Return the words of a text without case and accents, not stemmed, stop words left out."""
-    return " ".join(word for word in words_as_written(without_accents(text)) if word not in STOP_WORDS)
+    return " ".join(word for word in words_as_written(lower_without_accents(text)) if word not in STOP_WORDS)
 
 
 @text_cache(10_000)
@@ -77,7 +77,7 @@ def phrase_pattern(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
 
 
-def without_accents(text: str) -> str:
+def lower_without_accents(text: str) -> str:
     """Return a text in lower case without accents."""
     if text.isascii():
         return text.lower()

@@ -79,7 +79,7 @@ class Privacy:
     def mask_and_hide_turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return the turns without secrets and without what was said off the record."""
         masking = self.new_masking()
-        masked = ((turn, masking.mask_turn(turn.text, turn.speaker)) for turn in turns)
+        masked = ((turn, masking.mask_next_turn(turn.text, turn.speaker)) for turn in turns)
         return hide_off_record(
             [turn if text == turn.text else replace(turn, text=text) for turn, text in masked], self.markers
         )

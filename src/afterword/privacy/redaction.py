@@ -93,7 +93,7 @@ class Masking:
             text = masked
         return text
 
-    def mask_turn(self, text: str, speaker: str) -> str:
+    def mask_next_turn(self, text: str, speaker: str) -> str:
         """Return the next turn of a conversation without its secrets.
 
         A secret may stand alone in a turn after the question for it, or after the words that announce it.
@@ -115,7 +115,7 @@ class Masking:
         """Return the value of a field, masked as a whole if the field's name says that it is a secret."""
         kind = kind_of_named_field(name, value)
         if kind is None or kind not in self.kinds:
-            return self.mask_turn(value, self._speaker) if name == "content" else self.mask_text(value)
+            return self.mask_next_turn(value, self._speaker) if name == "content" else self.mask_text(value)
         self._remember_secret(value, kind)
         self.counts[kind] += 1
         return mask_for(kind)

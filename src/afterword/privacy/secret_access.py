@@ -53,7 +53,7 @@ def _access_word_span(match: re.Match[str]) -> Span | None:
 
 def _security_answer_span(match: re.Match[str]) -> Span | None:
     """Return the span of the answer to a security question: a name, or a word that its sentence calls the answer."""
-    start, end, value = values.bare_value(match)
+    start, end, value = values.span_and_bare_value(match)
     is_name = value[:1].isupper() or any(map(str.isdigit, value)) or match["answer"] is not None
     return (start, end) if is_name and values.may_be_password(value) else None
 

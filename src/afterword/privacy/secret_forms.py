@@ -150,7 +150,7 @@ COMMAND_PATTERNS: tuple[SecretPattern, ...] = (
         r"\b(?:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|token|apikey|bearer)|bearer)\s{1,3}"
         r"(?P<value>[\w.~+/=-]{8,}+)",
         ("authorization", "bearer"),
-        values.header_span,
+        values.header_value_span,
     ),
     SecretPattern(
         "azure connection string",
@@ -162,13 +162,13 @@ COMMAND_PATTERNS: tuple[SecretPattern, ...] = (
         "option of a command",
         rf"(?<![\w-])--?(?:password|passwd|passphrase|pass|token|api-key|secret|client-secret|access-token|auth-token)[= ]{VALUE}",
         *("-pass", "-token", "-api-key", "-secret", "-client-secret", "-access-token", "-auth-token"),
-        check=values.option_span,
+        check=values.option_value_span,
     ),
     _command_pattern(
         "credentials of curl",
         rf"\b(?:curl|https?|wget|xh){_ARGUMENTS}(?:-u|-a|--user|--auth)[\s=]{{0,2}}[\"']?[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}}+)",
         *("-u", "-a", "--user", "--auth"),
-        check=values.option_span,
+        check=values.option_value_span,
     ),
     _command_pattern(
         "attached option of a database client",
@@ -182,7 +182,7 @@ COMMAND_PATTERNS: tuple[SecretPattern, ...] = (
         rf"\b(?:sshpass|docker|podman|mongo\w{{0,8}}|rdesktop|az|oc|helm|vncviewer|nexus|cf){_ARGUMENTS}-p[\s=]?"
         + _WORD,
         *("sshpass", "docker", "podman", "mongo", "rdesktop", "az ", "oc ", "helm", "cf "),
-        check=values.option_span,
+        check=values.option_value_span,
     ),
     _command_pattern(
         "other option of a command",
@@ -202,7 +202,7 @@ COMMAND_PATTERNS: tuple[SecretPattern, ...] = (
             "ipmitool",
             "useradd",
         ),
-        check=values.option_span,
+        check=values.option_value_span,
     ),
     _command_pattern(
         "password after a user",

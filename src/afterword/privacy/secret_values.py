@@ -136,7 +136,7 @@ def key_span(match: re.Match[str]) -> Span | None:
     return match.span("value") if _is_mixed(value) and not _MEASURE.match(value) else None
 
 
-def header_span(match: re.Match[str]) -> Span | None:
+def header_value_span(match: re.Match[str]) -> Span | None:
     """Return the span of a header's value: letters with digits, or long and in both letter cases."""
     value = match.group("value")
     is_cased = len(value) >= 16 and value != value.lower() and value != value.upper()
@@ -148,16 +148,16 @@ def url_password_span(match: re.Match[str]) -> Span | None:
     return None if _PLACEHOLDER.match(match.group("value")) else match.span("value")
 
 
-def option_span(match: re.Match[str]) -> Span | None:
+def option_value_span(match: re.Match[str]) -> Span | None:
     """Return the span of the value of a command's option, unless it is a placeholder, a plain word or program code."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     no_value = len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith("-") or value.casefold() in NO_VALUE
     return None if no_value or _CODE.match(value) else (start, end)
 
 
 def password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password: letters with digits or symbols, or a plain word that can mean nothing else."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     groups = match.groupdict("")
     gap = groups.get("gap", "")
     is_quoted = start > match.start("value")
@@ -216,7 +216,7 @@ def _is_plain_word(word: str) -> bool:
 
 def reversed_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password before its word: "X is my password", "use X as the password"."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     if _names_no_password(value) or _matches_any(value, _CODE, _MEASURE, _PRODUCT):
         return None
     if _is_more_than_letters(value) or (value.isdigit() and len(value) >= 4):
@@ -227,7 +227,7 @@ def reversed_password_span(match: re.Match[str]) -> Span | None:
 
 def likely_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a word in a sentence about a password that looks like nothing but a password."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     is_password = looks_random(value) and not _OWNER_BEFORE.search(match.string, max(0, start - 30), start)
     return (start, end) if is_password else None
 
@@ -274,13 +274,13 @@ def may_be_password(word: str) -> bool:
 
 def command_password_span(match: re.Match[str]) -> Span | None:
     """Return the span of a password at a fixed place of a command or address, unless it is a placeholder."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     return None if len(value) < 3 or _PLACEHOLDER.match(value) or value.startswith(("-", "$")) else (start, end)
 
 
 def high_entropy_span(match: re.Match[str]) -> Span | None:
     """Return the span of a long random word: letters mixed with digits, with high entropy."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     if not _is_mixed(value) or _PLACEHOLDER.match(value) or _MEASURE.match(value) or _ADDRESS.search(value):
         return None
     changes = sum(before.isdigit() != after.isdigit() for before, after in pairwise(value))
@@ -312,7 +312,7 @@ def passphrase_span(match: re.Match[str]) -> Span | None:
 
 def password_after_word_span(match: re.Match[str]) -> Span | None:
     """Return the span of a value just after a word such as "password": letters with digits, or a symbol at the end."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     is_last = _CLAUSE_END.match(match.string, end) is not None
     is_striking = (
         len(value) >= 6 and (_is_mixed(value) or (is_last and _has_symbol(value))) and not _PLACEHOLDER.match(value)
@@ -323,7 +323,7 @@ def password_after_word_span(match: re.Match[str]) -> Span | None:
 
 def token_span(match: re.Match[str]) -> Span | None:
     """Return the span of a token: at least eight characters, with letters and digits."""
-    start, end, value = bare_value(match)
+    start, end, value = span_and_bare_value(match)
     is_quoted = start > match.start("value")
     if len(value) < 8 or " " in value or _matches_any(value, _PLACEHOLDER, _MEASURE, _NOUN):
         return None
@@ -332,7 +332,7 @@ def token_span(match: re.Match[str]) -> Span | None:
     return (start, end) if _is_mixed(value) and (is_quoted or not _CODE.match(value)) else None
 
 
-def bare_value(match: re.Match[str]) -> tuple[int, int, str]:
+def span_and_bare_value(match: re.Match[str]) -> tuple[int, int, str]:
     """Return the start, the end and the text of the value, without quotation marks and punctuation around it."""
     text, (start, end) = match.string, match.span("value")
     while start < end - 1 and (text[start] in "\\¿¡" or (text[start] == "(" and text[end - 1] in ").,;:!?")):

@@ -120,14 +120,14 @@ def opening_tag(label: str) -> str:
     return f'{OPENING} scope="{label}">'
 
 
-def question_tag(label: str) -> str:
+def opening_tag_for_question(label: str) -> str:
     """Return the first line of the part for the question."""
     return f'{OPENING} scope="{label}"{FOR_QUESTION}>'
 
 
 def frame_lines(label: str, *, is_for_question: bool = False, has_preface: bool = True) -> list[str]:
     """Return the lines before and after the entries of one part of the block: its tags and the preface."""
-    tag = question_tag(label) if is_for_question else opening_tag(label)
+    tag = opening_tag_for_question(label) if is_for_question else opening_tag(label)
     return [tag, *([PREFACE] if has_preface else ()), CLOSING]
 
 
@@ -140,17 +140,18 @@ def render_block_part(
     entries: Sequence[Entry],
     *,
     label: str,
-    missing: int = 0,
+    missing_fact_count: int = 0,
     is_for_question: bool = False,
     has_preface: bool = True,
     line_of: Callable[[Entry], str] | None = None,
 ) -> str:
     """Return one part of what an agent reads: a line for each entry, in the given order, under headings.
 
-    `missing` is the number of flagged facts that had no room. `line_of` renders an entry; the default is `entry_line`.
-    Without entries and missing facts the result is empty. No text of an entry can close the tag of the block.
+    `missing_fact_count` is the number of flagged facts that had no room. `line_of` renders an entry; the default is
+    `entry_line`. Without entries and missing facts the result is empty. No text of an entry can close the tag of the
+    block.
     """
-    if not entries and not missing:
+    if not entries and not missing_fact_count:
         return ""
     lines: list[str] = []
     heading = ""
@@ -160,7 +161,8 @@ def render_block_part(
             lines.append(heading)
         lines.append(line_of(entry) if line_of is not None else entry_line(entry))
     *opening, closing = frame_lines(label, is_for_question=is_for_question, has_preface=has_preface)
-    return "\n".join([*opening, *lines, *([line_on_missing_facts(missing)] if missing else ()), closing])
+    on_missing = [line_on_missing_facts(missing_fact_count)] if missing_fact_count else []
+    return "\n".join([*opening, *lines, *on_missing, closing])
 
 
 def _without_told_exceptions(entries: Sequence[Entry]) -> list[Entry]:

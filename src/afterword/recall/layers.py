@@ -153,7 +153,7 @@ class Layers:
     def stable_text(self) -> str:
         """The part that stays the same from turn to turn; empty if nothing is told in it."""
         return render_block_part(
-            self.stable_entries, label=self.label, missing=self.missing_fact_count, line_of=self.lines.line
+            self.stable_entries, label=self.label, missing_fact_count=self.missing_fact_count, line_of=self.lines.line
         )
 
     @property
@@ -174,9 +174,9 @@ class Layers:
         return "\n".join(filter(None, (self.stable_text, self.question_text)))
 
 
-def turns_outside_context(said: Iterable[MatchingTurn], texts: Collection[str]) -> Iterator[MatchingTurn]:
+def turns_outside_context(said: Iterable[MatchingTurn], context_texts: Collection[str]) -> Iterator[MatchingTurn]:
     """Yield the turns that are not among these texts, which the agent's context contains already."""
-    context_letters = set(map(_letters, texts))
+    context_letters = set(map(_letters, context_texts))
     yield from (each for each in said if not _is_in_context(each, context_letters))
 
 

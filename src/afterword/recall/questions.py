@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from afterword.facts.words import terms, without_accents, word_set, words_as_written
+from afterword.facts.words import lower_without_accents, terms, word_set, words_as_written
 from afterword.text_caches import text_cache
 
 # The languages whose common words are known, and whose questions about the past are recognised by patterns.
@@ -51,7 +51,7 @@ _LANGUAGES_OF_WORD = {
 @text_cache(1_000)
 def languages_of(question: str) -> tuple[str, ...]:
     """Return the language with the most common words in a question, or several languages in case of a tie."""
-    words = words_as_written(without_accents(question))
+    words = words_as_written(lower_without_accents(question))
     counts = Counter(language for word in words for language in _LANGUAGES_OF_WORD.get(word, ()))
     most = max(counts.values(), default=0)
     return tuple([language for language in _COMMON_WORDS if counts[language] == most])
@@ -65,7 +65,7 @@ def question_terms(question: str) -> frozenset[str]:
     """
     common = frozenset.intersection(*(_COMMON_WORDS[language] for language in languages_of(question)))
     return frozenset(
-        terms(" ".join(word for word in words_as_written(without_accents(question)) if word not in common))
+        terms(" ".join(word for word in words_as_written(lower_without_accents(question)) if word not in common))
     )
 
 
@@ -152,5 +152,5 @@ _DATES = re.compile(
 
 def is_about_the_past(question: str) -> bool:
     """Return whether a question names a time, uses a past tense, or asks about a change."""
-    asked = without_accents(question)
+    asked = lower_without_accents(question)
     return bool(_DATES.search(asked)) or any(_PAST[language].search(asked) for language in languages_of(question))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from afterword.facts.words import terms, without_accents, without_stop_words, words_as_written
+from afterword.facts.words import lower_without_accents, lower_without_stop_words, terms, words_as_written
 from afterword.recall.bm25 import Array, Related
 from afterword.recall.vectors import wordllama
 from afterword.text_caches import text_cache
@@ -32,7 +32,9 @@ class _KnownWords(NamedTuple):
 def related_terms(query: str) -> Related:
     """Return the terms related to each term of a query. Raises `EmbeddingUnavailable` without `afterword[local]`."""
     related = {
-        term: _related_terms_of(word) for word in words_as_written(without_stop_words(query)) for term in terms(word)
+        term: _related_terms_of(word)
+        for word in words_as_written(lower_without_stop_words(query))
+        for term in terms(word)
     }
     return {term: likeness for term, likeness in related.items() if likeness}
 
@@ -57,7 +59,7 @@ def _known_words() -> _KnownWords:
     model: Any = wordllama()
     tokens: dict[str, int] = {}
     for token, number in sorted(model.tokenizer.get_vocab().items(), key=lambda pair: pair[1]):
-        word = without_accents(token[1:])
+        word = lower_without_accents(token[1:])
         if token.startswith("▁") and len(word) >= LEAST_LETTERS and word.isalpha() and terms(word):
             tokens.setdefault(word, number)
     vectors = numpy.asarray(model.embedding, dtype=numpy.float32)[list(tokens.values())]

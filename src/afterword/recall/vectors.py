@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy
 
 from afterword.errors import AfterwordError
-from afterword.facts.words import without_stop_words
+from afterword.facts.words import lower_without_stop_words
 from afterword.recall.bm25 import NO_RELATED, Array, Related
 
 MOST_NEAREST = 100
@@ -91,7 +91,7 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each text, in order. Each takes about 0.1 ms."""
-        return list(wordllama().embed([without_stop_words(text) or "nothing" for text in texts], norm=True))
+        return list(wordllama().embed([lower_without_stop_words(text) or "nothing" for text in texts], norm=True))
 
 
 class Nearness(NamedTuple):

@@ -95,7 +95,7 @@ def _masked_piece(piece: MessagePiece, role: Role, speaker: str, masking: Maskin
     # Mask before cutting, because half a secret is not recognised.
     if piece.is_memory:
         return Role.MEMORY, _cut_context(masking.mask_text(piece.text))
-    text = masking.mask_turn(piece.text, speaker)
+    text = masking.mask_next_turn(piece.text, speaker)
     return role, text if role in _NEVER_CUT else _cut_context(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from afterword.facts.words import without_accents
+from afterword.facts.words import lower_without_accents
 from afterword.privacy.foreign.given_names import GIVEN_NAMES
 
 # Words before a colon that introduce what the person says, not another speaker.
@@ -60,7 +60,7 @@ def is_personal_name(name: str) -> bool:
     words = name_words(name)
     if words[0] in TOPICS:
         return False
-    if words[0] in GIVEN_NAMES or without_accents(words[0]) in GIVEN_NAMES:
+    if words[0] in GIVEN_NAMES or lower_without_accents(words[0]) in GIVEN_NAMES:
         return len(words) == 1 or words[1] in _AFTER_NAMES or name.split()[1][:1].isupper() or name.islower()
     # An unknown word may be a topic, so a name that is not in the list needs two or three capitalised words.
     is_full_name = len(words) in (2, 3) and all(word[0].isupper() and word[1:].islower() for word in name.split())
