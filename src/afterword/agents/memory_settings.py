@@ -151,7 +151,7 @@ class ChangeClock:
         self._after_change: datetime | None = None
 
     def __call__(self) -> datetime:
-        """Return the present time, or a moment after the last change if the clock lags behind the change."""
+        """Return the present time, or a moment after the last change if the clock lags behind it by seconds."""
         at, after = self._clock(), self._after_change
         return after.astimezone(at.tzinfo) if after and after - _LONGEST_STEP_BACK < at < after else at
 

@@ -66,6 +66,8 @@ async def store_and_queue_state(
     stored, by which they stay left out when the session is saved again. Returns the turns, None if they are left out.
     Raises `StateConflict` if another kind of component saved this session.
     """
+    # Loaded before the transaction that needs it, since a transaction keeps other writers waiting.
+    from afterword.extractors import words_called_private  # noqa: F401
     from afterword.extractors.transcript_assembly import date_turns, no_earlier_than_clock, without_future_times
 
     at = at or datetime.now(UTC)
@@ -105,8 +107,15 @@ class _StateQueuing:
         reading = self._reading(transaction)
         forgotten = read_forgotten_content(transaction, self.scope, self.session_id, creates_key=True)
         state, hidden, recognised = self._without_private_words(forgotten, reading)
-        save_state = partial(sessions.save_state, transaction, self.scope, self.session_id, component=self.component)
-        save_state(state=state, at=self.at, humans=self.humans)
+        sessions.save_state(
+            transaction,
+            self.scope,
+            self.session_id,
+            component=self.component,
+            state=state,
+            at=self.at,
+            humans=self.humans,
+        )
         if not is_read:
             return None
         note_seen_turns(transaction, self.scope, self.session_id, forgotten, recognised)

@@ -135,10 +135,8 @@ class _MemoryImport:
             return None
         known = lookup.read_knowledge(transaction, self.scope)
         safe = [assertion for assertion in self.assertions if not is_instruction(assertion.statement)]
-        new, policy = (
-            self._unforgotten_assertions(transaction, safe),
-            scope_rows.approval_policy_of(transaction, self.scope),
-        )
+        new = self._unforgotten_assertions(transaction, safe)
+        policy = scope_rows.approval_policy_of(transaction, self.scope)
         result = MemoryImportResult(
             None,
             len(new),

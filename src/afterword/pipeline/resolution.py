@@ -306,8 +306,8 @@ class _LikelyPairs:
 
     def _rank(self, earlier: IndexedStatement, later: IndexedStatement) -> Rank:
         replaced_at = self._known.replacement_times.get(earlier.said.id)
-        is_replaced = replaced_at is not None and need_not_be_judged(earlier.said, later.said, replaced_at, 1)
-        return not is_replaced, _likelihood(earlier, later), earlier.order
+        was_replaced = replaced_at is not None and need_not_be_judged(earlier.said, later.said, replaced_at, 1)
+        return not was_replaced, _likelihood(earlier, later), earlier.order
 
 
 def _likelihood(earlier: IndexedStatement, later: IndexedStatement) -> float:

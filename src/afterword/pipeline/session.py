@@ -193,7 +193,7 @@ class _SessionProcessing:
         return await self._finish_unchanged(prepared)
 
     async def _leave_out(self, prepared: PreparedSession) -> SessionOutcome:
-        """Store nothing of a session whose scope is paused, except which of its turns stay out later."""
+        """Store nothing of a session whose scope is paused. Count it, and note which of its turns stay out later."""
         saved, reading, leaves_out_turns = self.saved, prepared.reading, self.apply and self.saved.path is None
         note = partial(note_skipped_session, reading=reading, leaves_out_turns=leaves_out_turns)
         await self.store.write(lambda transaction: note(transaction, saved.scope, saved.session_id))

@@ -28,7 +28,7 @@ class SessionReader:
     """Reads the windows of one session, and keeps the readings.
 
     A reading is made again if its turns have got other numbers, if something was forgotten since, or if a model has
-    called more of the session private. The answers of the extractor are reused for it.
+    called more of the session private. In the last two cases the answers of the extractor are reused for it.
     """
 
     def __init__(self, store: Store, saved: Saved, extractor: Extractor) -> None:

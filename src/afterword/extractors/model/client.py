@@ -127,6 +127,8 @@ class ModelClient:
         Raises a subclass of `ExtractionError`. Its message names the model, its address and what to do next; its
         `usage` is what the request cost.
         """
+        import openai  # noqa: F401 - Loading it takes seconds, which do not belong to the measured request.
+
         request = self.planned_request(messages, response_model, purpose)
         async with charging_to_current_meter(request) as bill:
             tally = RequestTally()

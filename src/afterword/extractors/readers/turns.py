@@ -54,8 +54,8 @@ class _Speaker(NamedTuple):
 def _assumed_names(humans: Sequence[str], speakers: Collection[_Speaker]) -> tuple[str, ...]:
     """Return the names of people that only assumed people have."""
     assumed = {speaker.name for speaker in speakers if speaker.is_assumed}
-    known = {speaker.name for speaker in speakers if not speaker.is_assumed}
-    return tuple(name for name in humans if name in assumed - known)
+    only_assumed = assumed - {speaker.name for speaker in speakers if not speaker.is_assumed}
+    return tuple(name for name in humans if name in only_assumed)
 
 
 def _log_doubts(
