@@ -114,7 +114,7 @@ async def measure(folder: Path, asked: Scenario, told: dict[str, dict[str, str]]
         done.touch()
     replies = RecordedReplies(folder / "replies.jsonl", answering_model(configured.model))
     recalling = configured.recall.model_copy(update={"other_people": True})
-    privacy = configured.model_copy(update={"recall": recalling}).store_privacy()
+    privacy = configured.model_copy(update={"recall": recalling}).privacy_of_store()
     async with Store(f"sqlite:///{folder / 'afterword.db'}", privacy=privacy) as store:
         answers = await ask_scenarios(
             [asked],
@@ -138,7 +138,7 @@ async def evidence_told(folder: Path, asked: Scenario) -> dict[str, float]:
     """
     configured = settings.load()
     recalling = configured.recall.model_copy(update={"other_people": True})
-    privacy = configured.model_copy(update={"recall": recalling}).store_privacy()
+    privacy = configured.model_copy(update={"recall": recalling}).privacy_of_store()
     turns = {
         message["id"]: (session(row).session_id, number)
         for row in rows("sessions", asked.id)

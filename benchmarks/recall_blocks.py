@@ -38,7 +38,7 @@ def telling_other_people() -> Privacy:
     """Return the default settings of a store, with the words of both people told."""
     defaults = Settings()
     recalling = defaults.recall.model_copy(update={"other_people": True})
-    return defaults.model_copy(update={"recall": recalling}).store_privacy()
+    return defaults.model_copy(update={"recall": recalling}).privacy_of_store()
 
 
 async def shares_told(

@@ -33,7 +33,7 @@ def _read_memory_settings() -> MemorySettings:
         embedder = configured_embedder(configured.embedding)
     return MemorySettings(
         url=configured.store.url,
-        privacy=configured.store_privacy(),
+        privacy=configured.privacy_of_store(),
         limits=configured.store.limits(),
         embedder=embedder,
         budget_tokens=configured.recall.budget_tokens,

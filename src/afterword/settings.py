@@ -102,7 +102,7 @@ class Settings(BaseSettings):
     server: ServerOptions = ServerOptions()
     webhooks: WebhookOptions = WebhookOptions()
 
-    def store_privacy(self) -> Privacy:
+    def privacy_of_store(self) -> Privacy:
         """Return the store's privacy policy, which also says what is kept of agents and told of other people."""
         return replace(self.privacy.policy(), findings=self.findings.policy(), other_people=self.recall.other_people)
 

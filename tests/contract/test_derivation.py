@@ -11,7 +11,7 @@ from afterword.store.database.engine import Store
 from afterword.store.proposals import Proposal, WindowReading
 from afterword.store.scope_rows import DERIVATION
 from afterword.store.tables import FactRow, ScopeRow
-from afterword.store.upgrades import derive_outdated_scopes
+from afterword.store.upgrades import derive_facts_of_outdated_scopes
 from kept import LENA, SAID_AT, facts_of, keep, stated
 
 
@@ -28,14 +28,14 @@ async def test_facts_that_older_rules_derived_are_derived_again_and_listed(store
     before = await facts_of(store)
     age(store, tea.id)
 
-    changes = await derive_outdated_scopes(store)
+    changes = await derive_facts_of_outdated_scopes(store)
     ((scope, (change,)),) = changes.items()
     assert isinstance(change, FactChange)
     assert change.before is not None
     assert change.after is not None
     assert (scope, change.before.status, change.after.status) == (LENA, Status.SUPERSEDED, Status.CURRENT)
     assert await facts_of(store) == before
-    assert await derive_outdated_scopes(store) == {}
+    assert await derive_facts_of_outdated_scopes(store) == {}
     with store.reading() as transaction:
         assert transaction.exec(select(ScopeRow.derivation)).all() == [DERIVATION]
 

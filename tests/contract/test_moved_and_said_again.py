@@ -17,7 +17,7 @@ from afterword.store.database.engine import Store
 from afterword.store.migrations import VERSION_TABLE
 from afterword.store.scope_rows import scope_key
 from afterword.store.tables import AssertionRow
-from afterword.store.upgrades import derive_outdated_scopes
+from afterword.store.upgrades import derive_facts_of_outdated_scopes
 from service import said
 
 SETTINGS = Settings(embedding=EmbeddingOptions(kind="none"))
@@ -135,7 +135,7 @@ async def test_a_memory_that_took_the_statements_of_another_heals_with_the_upgra
         with store.writing() as transaction:
             tie_to_statements_that_moved(transaction)
         await store.migrate()
-        await derive_outdated_scopes(store)
+        await derive_facts_of_outdated_scopes(store)
     async with afterword.open(shared_url, settings=SETTINGS) as app:
         assert await seats(app, PRIYA) == await seats(app, PAT) == ALL
         for scope in (PRIYA, PAT):

@@ -28,7 +28,7 @@ from afterword.store.merging.text_forms import convert_stored_texts_to_nfc
 from afterword.store.scope_rows import ApprovalPolicy
 from afterword.store.tables import AssertionRow, EvidenceRow, ScopeRow, TurnRow
 from afterword.store.transfer import exports, imports
-from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
+from afterword.store.upgrades import derive_facts_of_outdated_scopes, merge_scope_forms
 
 MIRA, JOSE = Scope.user("mira"), Scope.user("José")
 JOSE_NFD = Scope.from_stored("default", ScopeKind.USER, decomposed("José"))
@@ -125,7 +125,7 @@ async def test_stored_texts_are_brought_into_one_form(store: Store) -> None:
     assert [evidence.start for evidence in before[0].evidence] == [7]
     await make_old(store)
     await store.write(lambda transaction: convert_stored_texts_to_nfc(transaction.connection()))
-    await derive_outdated_scopes(store)
+    await derive_facts_of_outdated_scopes(store)
     after = await store.read(lambda transaction: lookup.read_facts(transaction, MIRA, at=LATER))
     assert after == before
     assert (await process(store, "a", 1, "Hallå! I live in Malmö.")).run_id is None

@@ -28,7 +28,7 @@ from afterword.errors import NotFound, StateConflict, StoreError
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.store import sessions
-from afterword.store.merging.moves import former_session_names, names_of_scope
+from afterword.store.merging.moves import former_session_names, present_and_former_names
 from afterword.store.scope_rows import scope_key
 
 _RECORD_AGAIN = "the agent or team still holds what was said, and recording it again, in an empty block, saves it"
@@ -230,7 +230,7 @@ class _Recording:
 def _session_names(transaction: Session, scope: Scope, session_id: str) -> set[SessionName]:
     """Return the names that a session has and had: its scope may have been renamed, or another one merged into it."""
     former = former_session_names(transaction, scope_key(transaction, scope), [session_id])
-    return {*((name, session_id) for name in names_of_scope(transaction, scope)), *former.get(session_id, ())}
+    return {*((name, session_id) for name in present_and_former_names(transaction, scope)), *former.get(session_id, ())}
 
 
 def _component_name(agent_or_team: Recordable) -> str:

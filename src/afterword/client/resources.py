@@ -64,7 +64,8 @@ class Resources:
         if self.given_store is not None:
             return self.given_store
         if self._opened is None:
-            options, privacy, zone = self.settings.store, self.settings.store_privacy(), read_zone(self.settings.zone)
+            options, zone = self.settings.store, read_zone(self.settings.zone)
+            privacy = self.settings.privacy_of_store()
             opened = await open_store(
                 options.url, create=self._create, privacy=privacy, limits=options.limits(), zone=zone
             )

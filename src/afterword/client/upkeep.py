@@ -29,7 +29,7 @@ from afterword.store.forgetting.erasure import Receipt
 from afterword.store.jobs import JobState, read_store_wide_jobs
 from afterword.store.transfer.exports import export_scopes
 from afterword.store.transfer.imports import ImportResult, import_file
-from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
+from afterword.store.upgrades import derive_facts_of_outdated_scopes, merge_scope_forms
 
 T = TypeVar("T")
 
@@ -171,7 +171,7 @@ class StoreUpkeep(TypeCheckedMethods):
 
         Call it after `migrate`. A SQLite store does this itself when it is opened.
         """
-        return await derive_outdated_scopes(await self._resources.store())
+        return await derive_facts_of_outdated_scopes(await self._resources.store())
 
     async def jobs(self) -> tuple[JobState, ...]:
         """Return the state of every periodic job that has run at least once or is running."""

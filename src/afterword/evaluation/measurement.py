@@ -148,7 +148,7 @@ async def ask_questions(request: EvaluationRequest, settings: Settings, folder: 
             system = EvaluatedSystem("asked", workers.extractor, workers.judge)
             await run_trial(stories, system, Path(work), order=request.order, seed=request.seed)
         recorded = RecordedReplies(replies or folder / "replies.jsonl", answering_model(settings.model))
-        async with Store(f"sqlite:///{Path(work) / 'afterword.db'}", privacy=settings.store_privacy()) as store:
+        async with Store(f"sqlite:///{Path(work) / 'afterword.db'}", privacy=settings.privacy_of_store()) as store:
             scopes, budget = story_scopes(stories), settings.recall.budget_tokens
             answers = await ask_scenarios(scenarios, scopes, store, recorded, budget_tokens=budget)
     write_grading_pages(answers, folder, seed=request.seed)

@@ -72,7 +72,7 @@ async def redo_run(
         if run.status == ledger.RunStatus.UNDONE:
             if run.moves_scope:
                 moves.move_sources_of_run(transaction, run.scope, run.id, is_back=False)
-            reviews.check_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
+            reviews.check_pairs_undecided(transaction, run.scope, read_proposal(transaction, run)[0].verdicts)
         ledger.reinstate_run(transaction, run.scope, run.id, at)
         for closing in runs.runs_caused_by(transaction, run):
             ledger.revert_run(transaction, run.scope, closing.id, at)

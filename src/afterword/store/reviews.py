@@ -134,7 +134,7 @@ async def reject_erase_request(store: Store, scope: Scope, request_id: str, *, a
         reason = "nobody asked to erase it, decided a person"
         pairs = _pairs_hidden_by(known, request_id)
         verdicts = [Verdict(*pair, Relation.BESIDE, reason, PERSON) for pair in sorted(pairs)]
-        check_undecided(transaction, scope, verdicts)
+        check_pairs_undecided(transaction, scope, verdicts)
         proposal = _proposal(scope, known, ([], verdicts), at)
         if not verdicts:
             proposal = replace(proposal, source=f"{DISMISSED}{request_id}", purpose=DISMISS)
@@ -155,7 +155,7 @@ def _pairs_hidden_by(known: Knowledge, request_id: str) -> set[tuple[str, str]]:
     }
 
 
-def check_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdict]) -> None:
+def check_pairs_undecided(transaction: Session, scope: Scope, verdicts: Iterable[Verdict]) -> None:
     """Raise `StateConflict` if a person has already decided between the same two facts, and that decision is in force.
 
     Of two such decisions only the one that was made or redone last would count.

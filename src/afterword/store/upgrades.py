@@ -17,7 +17,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.merging.moves import copy_settings, has_sources, move_everything, record_move_with_keys
+from afterword.store.merging.moves import copy_settings, has_movable_sources, move_everything, record_move_with_keys
 from afterword.store.proposals import Proposal
 from afterword.store.runs import MERGE, RENAME
 from afterword.store.scope_rows import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SOURCE = "derivation"
 
 
-async def derive_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChange, ...]]:
+async def derive_facts_of_outdated_scopes(store: Store) -> Mapping[Scope, tuple[FactChange, ...]]:
     """Derive the facts again in every scope whose facts older rules derived; return the changed facts by scope.
 
     Each scope has a transaction of its own. After an interruption, the next upgrade continues with the other scopes.
@@ -85,12 +85,12 @@ async def merge_scope_forms(store: Store) -> tuple[Scope, ...]:
 
 def _unnormalised_scopes(transaction: Session) -> list[Scope]:
     scopes = map(scope_of_row, transaction.exec(select(ScopeRow).order_by(col(ScopeRow.id))))
-    return [scope for scope in scopes if scope != scope.normal and has_sources(transaction, scope)]
+    return [scope for scope in scopes if scope != scope.normal and has_movable_sources(transaction, scope)]
 
 
 def _merge(scope: Scope, transaction: Session) -> None:
     into = scope.normal
-    if not has_sources(transaction, scope):
+    if not has_movable_sources(transaction, scope):
         return  # another process was faster
     is_rename = scope_row(transaction, into) is None
     moved = move_everything(transaction, scope, into)

@@ -382,9 +382,9 @@ async def open_store(
 async def _upgrade(store: Store) -> None:
     await store.migrate()
     # Imported only here, because it imports this module, and upgrades are rare.
-    from afterword.store.upgrades import derive_outdated_scopes, merge_scope_forms
+    from afterword.store.upgrades import derive_facts_of_outdated_scopes, merge_scope_forms
 
     for scope in await merge_scope_forms(store):
         _log.warning("the upgrade merged the scope %a into the same name in NFC", str(scope))
-    for scope, changed in (await derive_outdated_scopes(store)).items():
+    for scope, changed in (await derive_facts_of_outdated_scopes(store)).items():
         _log.warning("the upgrade changed %d facts of scope %s", len(changed), scope)

@@ -65,7 +65,7 @@ def scopes_merged_into(transaction: Session, scope_id: int) -> dict[Scope, datet
     return merged
 
 
-def names_of_scope(transaction: Session, scope: Scope) -> set[Scope]:
+def present_and_former_names(transaction: Session, scope: Scope) -> set[Scope]:
     """Return a scope and the other names that it was given and has had, also by renames that were undone since."""
     query = (
         select(RunRow.scope_id, MovedSourceRow.former_scope_id)
@@ -175,7 +175,7 @@ def move_everything(transaction: Session, scope: Scope, into: Scope) -> list[Mov
     return moved
 
 
-def has_sources(transaction: Session, scope: Scope) -> bool:
+def has_movable_sources(transaction: Session, scope: Scope) -> bool:
     """Return whether a scope has sessions, runs or windows that could be moved."""
     return bool(_read_sources(transaction, scope_rows.scope_key(transaction, scope)))
 
