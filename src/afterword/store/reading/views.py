@@ -192,11 +192,6 @@ class View:
         """Return all facts and turns that may be served."""
         return [self.unit_at(place) for place in self.is_served.nonzero()[0].tolist()]
 
-    def rank(self, fact: Fact) -> int:
-        """Return the rank of a fact in the order of saying."""
-        table = self.snapshot.table
-        return int(table.rank[table.place_of(fact.id)])
-
     def fact_with_replaced_value(self, stored: StoredFact) -> Fact:
         """Return a fact with the value that it replaced, if any. Its line then also says since when it holds."""
         shown = self._shown.get(stored.id)
