@@ -46,18 +46,18 @@ async def values(store: Store, scope: Scope) -> set[str]:
     return {fact.value for fact in facts if fact.is_served}
 
 
-async def forget(store: Store, scope: Scope, work: ErasureWork) -> None:
-    await erase_in_scope(store, scope, work, at=NOW)
+async def forget(store: Store, scope: Scope, work: ErasureWork, at: datetime = NOW) -> None:
+    await erase_in_scope(store, scope, work, at=at)
 
 
 def forget_session_a(erasure: Erasure) -> None:
     erasure.forget_session("a")
 
 
-async def forget_value(store: Store, scope: Scope, value: str) -> None:
+async def forget_value(store: Store, scope: Scope, value: str, at: datetime = NOW) -> None:
     facts = await store.read(lambda transaction: lookup.read_facts(transaction, scope, at=NOW))
     (fact,) = [fact for fact in facts if fact.value == value]
-    await forget(store, scope, lambda erasure: erasure.forget_statements(fact.assertion_ids))
+    await forget(store, scope, lambda erasure: erasure.forget_statements(fact.assertion_ids), at)
 
 
 async def moved_names(store: Store) -> set[str]:
@@ -184,3 +184,16 @@ async def test_a_merge_that_was_imported_cannot_be_undone_here(store: Store, tmp
         (merged,) = [record.run for record in (await there.user("lena").runs()).runs if record.run.purpose == "merge"]
         with pytest.raises(StateConflict, match="another store"):
             await there.user("lena").undo(merged.id)
+
+
+async def test_after_a_merge_there_and_back_two_sessions_of_one_name_stay_apart(store: Store) -> None:
+    await process(store, LENA, "a", 1, "home: Gnarlsburg")
+    await process(store, TOM, "a", 5, "drink: oolong")
+    await merge_scopes(store, LENA, TOM, judge=RulesJudge(), clock=lambda: day(10))
+    await merge_scopes(store, TOM, LENA, judge=RulesJudge(), clock=lambda: day(11))
+    async with afterword.open(store=store) as app:
+        sessions = {entry.session_id for entry in (await app.user("lena").sessions()).sessions}
+    assert sessions == {"a", "a (lena)"}
+    await forget_value(store, LENA, "Gnarlsburg", at=day(12))
+    await process(store, LENA, "a", 13, "drink: oolong", "home: Gnarlsburg")
+    assert await values(store, LENA) == {"oolong", "Gnarlsburg"}

@@ -332,8 +332,8 @@ def _fields(value: Evidence | Turn | Verdict) -> Values:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def _iso(parse_stored_instant: datetime | None) -> str | None:
-    return parse_stored_instant.isoformat() if parse_stored_instant else None
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None
 
 
 def unconverted_columns(columns: Iterable[tuple[type[SQLModel], str]]) -> list[Any]:

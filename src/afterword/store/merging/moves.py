@@ -91,7 +91,7 @@ def session_names_elsewhere(
     Of the runs that merged this scope into others, only those with one of the `outgoing_statuses` count. While such a
     run is applied, a session of this scope with that id was stored later: it is another session.
     """
-    moved = select(MovedSourceRow, ScopeRow).where(col(RunRow.id) == col(MovedSourceRow.run_id))
+    moved = select(MovedSourceRow, ScopeRow, RunRow.scope_id).where(col(RunRow.id) == col(MovedSourceRow.run_id))
     incoming = moved.where(
         RunRow.scope_id == scope_id, RunRow.status == "applied", col(ScopeRow.id) == col(MovedSourceRow.former_scope_id)
     )
@@ -100,10 +100,12 @@ def session_names_elsewhere(
         col(RunRow.status).in_(outgoing_statuses),
         col(ScopeRow.id) == col(RunRow.scope_id),
     )
-    pairs = [(source.source, source.former_source, other) for source, other in transaction.exec(incoming).all()]
-    pairs += [(source.former_source, source.source, other) for source, other in transaction.exec(outgoing).all()]
     names: dict[str, list[tuple[Scope, str]]] = {}
-    for here, there, other_scope in pairs:
+    for source, other_scope, owner_id in (*transaction.exec(incoming), *transaction.exec(outgoing)):
+        here, there = source.source, source.former_source
+        # After a merge there and back, this scope also owns the run by which it was merged into the other one.
+        if owner_id != scope_id:
+            here, there = there, here
         if here.startswith(_SESSION):
             name = scope_rows.scope_of_row(other_scope), there.removeprefix(_SESSION)
             names.setdefault(here.removeprefix(_SESSION), []).append(name)

@@ -158,8 +158,8 @@ def _assertion(rows: Sequence[UnconvertedRow], scope: Scope) -> Assertion:
     # An assertion without evidence has one row, in which the columns of the evidence are null.
     pieces = (each[len(_ASSERTION_DETAILS) :] for each in details)
     evidence = sorted((piece for piece in pieces if piece[0] is not None), key=itemgetter(0))
-    columns = dict(zip(_ASSERTION_COLUMNS, rows[0], strict=False))
-    columns.update(zip(_ASSERTION_DETAILS, details[0], strict=False))
+    columns = dict(zip(_ASSERTION_COLUMNS, rows[0][: len(_ASSERTION_COLUMNS)], strict=True))
+    columns.update(zip(_ASSERTION_DETAILS, details[0][: len(_ASSERTION_DETAILS)], strict=True))
     return assertion_of_columns(columns, [piece[1:] for piece in evidence], scope)
 
 
