@@ -73,7 +73,7 @@ async def serve(
 
     With `opened_page`, a path below `/pages`, this URL is a one-time link to that page and needs no key. Raises
     `ArgumentInvalid` if the address cannot be used. If other machines can reach the address, it is also raised with
-    `opened_page`, and if the store has no valid key.
+    `opened_page`, and if all keys of the store were revoked.
     """
     await _check_access(app, options, opened_page)
     listening = _listening_socket(options)
@@ -88,7 +88,7 @@ async def serve(
 
 
 async def _check_access(app: Afterword, options: ServerOptions, opened_page: str | None) -> None:
-    """Raise `ArgumentInvalid` if other machines can reach the address, but a page needs no key or no key is valid."""
+    """Raise `ArgumentInvalid` if other machines can reach an address where a page needs no key, or no key is left."""
     if opened_page is not None and not is_loopback(options.host):
         raise ArgumentInvalid(
             f"{options.host} can be reached from other machines; only 127.0.0.1 can be opened without a key"

@@ -73,7 +73,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 async def answer_error(request: Request, error: Exception) -> JSONResponse:
-    """Return the response to an error. Any other error is raised again."""
+    """Return the response to an error. An error that is a fault of the program is raised again."""
     match error:
         case HTTPException(status_code=405) if request.method == "DELETE" and _FACT_PATH.search(request.url.path):
             return problem_response(405, NO_DELETION, headers=error.headers)

@@ -174,7 +174,7 @@ class _GuardedResponse:
 
 
 class _ReceivedBody:
-    """What was received of the body of a request. Of a body with more than `most_bytes`, only the size is kept."""
+    """What was received of the body of a request. What exceeds `most_bytes` is counted, but not kept."""
 
     def __init__(self, most_bytes: int) -> None:
         self.size = 0

@@ -71,7 +71,7 @@ def _session_of_state(scope: Scope | None, session_id: str | None) -> tuple[Scop
 
 
 def _is_recorded_session(paths: Sequence[str | Path], scope: Scope | None, session_id: str | None) -> bool:
-    """Whether the only path is the id of a recorded session of the scope: a text that is not the path of a file."""
+    """Whether the only path is meant as the id of a recorded session of the scope, since no such file exists."""
     if scope is None or session_id is not None or len(paths) != 1:
         return False
     # `Path.exists` raises an error for a long text.

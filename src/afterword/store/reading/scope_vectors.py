@@ -245,6 +245,8 @@ class _VectorRefresh:
     async def complete(self, view: View, *, deletes_other_models: bool) -> bool:
         """Compute and store the vectors that a view lacks. Return False if its scope has changed meanwhile.
 
+        It ends early, and returns True, when the refresh is stopped.
+
         Raises `EmbeddingUnavailable` if some of them are unusable.
         """
         texts = {vector_key(text): text for unit in view.served_units() for text in [unit.text_to_embed]}
