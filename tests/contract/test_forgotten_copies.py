@@ -21,7 +21,7 @@ from afterword.facts.assertions import Kind
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
 from afterword.pipeline.session import process_session
-from afterword.recall.block import in_block_order, render_block_part, scope_label
+from afterword.recall.block import hashed_scope_label, in_block_order, render_block_part
 from afterword.store import lookup, scope_rows, sessions
 from afterword.store.database.engine import Store
 from afterword.store.database.statements import insert_rows
@@ -63,7 +63,7 @@ def result_of_a_tool(text: str) -> dict[str, Any]:
 async def served_block(store: Store) -> str:
     def work(transaction: Any) -> str:
         return render_block_part(
-            in_block_order(lookup.read_facts(transaction, LENA, at=day(30))), label=scope_label(LENA)
+            in_block_order(lookup.read_facts(transaction, LENA, at=day(30))), label=hashed_scope_label(LENA)
         )
 
     return await store.read(work)
@@ -212,7 +212,7 @@ async def test_an_emptied_block_is_still_a_block_and_what_a_person_said_stays(st
     await forget_the_session(store, Path())
     state = await store.read(lambda transaction: sessions.load_state(transaction, LENA, "served"))
     block, said, reply = (message["content"] for message in state["llm_context"]["messages"])
-    label = scope_label(LENA)
+    label = hashed_scope_label(LENA)
     assert block == f'<afterword:memory scope="{label}">\n[forgotten].\n</afterword:memory>'
     assert (said, reply) == ("drink: oolong", "Fine.")
 

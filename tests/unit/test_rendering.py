@@ -24,17 +24,17 @@ from afterword.recall.block import (
     MatchingTurn,
     defuse_tags,
     entry_line,
+    hashed_scope_label,
     in_block_order,
     opening_tag,
     render_block_part,
     safe_line,
-    scope_label,
 )
 from afterword.recall.tokens import tokens_by_byte_size
 
 LENA = Scope.user("lena@example.org")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-LABEL = scope_label(LENA)
+LABEL = hashed_scope_label(LENA)
 
 
 def fact(statement: str = "Lena likes tea.", kind: Kind = Kind.ENTITY, number: int = 0) -> Fact:
@@ -87,8 +87,8 @@ def test_facts_stand_by_kind_in_the_order_of_saying() -> None:
 
 
 def test_the_label_tells_scopes_apart_without_naming_anybody() -> None:
-    assert scope_label(LENA) != scope_label(Scope.user("mara"))
-    assert scope_label(LENA).startswith("user-")
+    assert hashed_scope_label(LENA) != hashed_scope_label(Scope.user("mara"))
+    assert hashed_scope_label(LENA).startswith("user-")
     assert "lena" not in render_block_part(in_block_order([fact("x")]), label=LABEL)
 
 

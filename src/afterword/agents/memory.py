@@ -53,7 +53,7 @@ from afterword.agents.turn_guard import TurnGuard
 from afterword.facts.assertions import Kind
 from afterword.facts.fact import Fact
 from afterword.facts.scopes import Scope
-from afterword.recall.block import opening_tag, opening_tag_for_question, scope_label
+from afterword.recall.block import hashed_scope_label, opening_tag, opening_tag_for_question
 from afterword.recall.layers import Layers
 from afterword.recall.vectors import Embedder
 from afterword.store import entries
@@ -107,7 +107,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
             store_url(store)
         self._also = additional_scopes(self._scope, also)
         self._scopes = (self._scope, *self._also)
-        self._label = scope_label(self._scope)
+        self._label = hashed_scope_label(self._scope)
         self._store_argument = store
         self._opened: Store | None = None
         self._guard = TurnGuard(self._label)
@@ -359,11 +359,11 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         in_time = self._guard.read_in_time(reading, self.timeout_s if timeout_s is None else max(timeout_s, 0.0))
         recalls = list(zip(self._scopes, await in_time, strict=True))
         self._start_vector_refresh([scope for scope, recalled in recalls if recalled.without_vector])
-        return [(recalled, recalled.layers or Layers(scope_label(scope))) for scope, recalled in recalls]
+        return [(recalled, recalled.layers or Layers(hashed_scope_label(scope))) for scope, recalled in recalls]
 
     async def _replace_blocks(self, model_context: ChatCompletionContext) -> Sequence[Fact]:
         """Place the block of each scope, and return the facts in them."""
-        await remove_stale_blocks(model_context, self, [scope_label(scope) for scope in self._scopes])
+        await remove_stale_blocks(model_context, self, [hashed_scope_label(scope) for scope in self._scopes])
         messages = await model_context.get_messages()
         shown: list[Fact] = []
         marks: list[str] = []

@@ -297,7 +297,7 @@ def mcp_command(
     scope: ScopeName = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only the tools that read.")] = False,
     agent: Annotated[
-        str, typer.Option(help="The name under which findings of the client's agent are saved.")
+        str, typer.Option(help="The name of the agent that uses this server. Its findings are saved under it.")
     ] = "agent",
 ) -> None:
     """Serve a memory to an MCP client over standard input and output. The MCP client starts this command.

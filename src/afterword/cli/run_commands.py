@@ -319,7 +319,7 @@ def merge_command(
 @app.command(name="rename")
 def rename_command(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The memory to rename: tenant/kind/id.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Its new name, not in use yet: tenant/kind/id.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Its new name, which no memory has yet: tenant/kind/id.")],
     as_json: Json = False,
 ) -> None:
     """Rename a memory. `afterword undo` takes it back."""

@@ -45,7 +45,7 @@ class Fact:
     that state or confirm it. `retired_by` is the assertion that ended it, `contested_by` the facts that contradict it.
     `may_be` names the people whom the fact may be about, if its subject is a name that fits several people. Then the
     fact is pending, and agents are told it only if it is flagged, marked as unclear. `former` is the value that it
-    replaced, if a block has room to show it. `is_flagged` marks facts that agents must always be told: health,
+    replaced, if agents may be told that value. `is_flagged` marks facts that agents must always be told: health,
     allergies, safety and standing instructions. `tags` are all tags that the application gave to its assertions.
     `exceptions` are facts that limit it; agents are told them together with it. `former_name` is the earlier name of
     its subject, if the fact is about a renaming. `later_periods` are the periods in which it holds again after an

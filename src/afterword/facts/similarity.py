@@ -229,7 +229,7 @@ class StatementIndex:
             ids.update(self._nearest_of_key((_SUBJECT, subject), order, WORD_REACH))
         # Statements of the same slot are chosen separately, since they share words and would be too many.
         ids.difference_update(self._ids.get(statement.slot, ()))
-        ids.update(self._nearest_of_slot(statement))
+        ids.update(self._said_nearest_in_slot(statement))
         vague, clearing = (_VAGUE_RETRACTION, subject), (_CLEARING, subject)
         for key, reach in ((vague, WORD_REACH), (clearing, CLEARING_REACH)):
             ids.update(self._nearest_of_key(key, order, reach))
@@ -237,7 +237,7 @@ class StatementIndex:
                 ids.update(self._said_since(key, statement, reach))
         return [self.by_id[id_] for id_ in ids - {statement.said.id}]
 
-    def _nearest_of_slot(self, statement: IndexedStatement) -> Iterable[str]:
+    def _said_nearest_in_slot(self, statement: IndexedStatement) -> Iterable[str]:
         """Return statements of the same slot: the nearest of each weight, of its speaker, and with a word of its value.
 
         The number is limited for each weight (authority) by itself. So many statements of low weight cannot crowd out

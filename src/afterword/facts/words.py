@@ -141,7 +141,7 @@ _BEFORE_DAY = re.compile(
 )
 
 
-def named_dates(text: str) -> frozenset[str]:
+def date_words(text: str) -> frozenset[str]:
     """Return the days, weekdays, months and years in a text, in the words of the text.
 
     Ambiguous words such as "may" count only after a word such as "in" or "until".

@@ -117,7 +117,7 @@ class _Consolidation:
         verdicts, unjudged, usage = judged.verdicts, judged.unjudged, self.judging.usage
         if not verdicts:
             return ConsolidationResult(self.scope, None, unjudged=unjudged, usage=usage)
-        before, changes = _facts_and_changes(known, verdicts, self.clock())
+        before, changes = _facts_before_and_changes(known, verdicts, self.clock())
         must_wait = _is_large_change(before, changes) or changes.unnamed.must_wait
         is_held = not self.apply or must_wait or policy.holds(retires=bool(changes.retired))
         proposal = verdicts_proposal(self.scope, self.judge, known, verdicts, self.clock())
@@ -173,7 +173,9 @@ def verdicts_proposal(
     )
 
 
-def _facts_and_changes(known: Knowledge, verdicts: Sequence[Verdict], now: datetime) -> tuple[list[Fact], Changes]:
+def _facts_before_and_changes(
+    known: Knowledge, verdicts: Sequence[Verdict], now: datetime
+) -> tuple[list[Fact], Changes]:
     """Return the facts of a scope before these verdicts, and what the verdicts change."""
     at = max(known.last_said_at or now, now)
     after = known.revised(known.revision, added_verdicts=verdicts)

@@ -175,7 +175,7 @@ def password_span(match: re.Match[str]) -> Span | None:
 
 
 def _is_program_code(value: str, *, may_be_dotted: bool) -> bool:
-    """Return whether a value looks like program code. If it `may_be_dotted`, "Summer.2024" does not."""
+    """Return whether a value looks like program code. With `may_be_dotted`, "Summer.2024" is none."""
     return _CODE.match(value) is not None and not (may_be_dotted and _DOTTED.fullmatch(value))
 
 

@@ -110,7 +110,7 @@ class MatchingTurn:
 Entry = Fact | FormerFact | MatchingTurn | AgentFinding
 
 
-def scope_label(scope: Scope) -> str:
+def hashed_scope_label(scope: Scope) -> str:
     """Return a label that distinguishes the blocks of two scopes without revealing the names of the scopes."""
     return f"{scope.kind}-{digest(str(scope), length=12)}"
 

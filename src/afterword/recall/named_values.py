@@ -19,7 +19,7 @@ Words = frozenset[str]
 _SHORT_VALUE = re.compile(r"[^\W_][\w .,'’&+/%°€$£-]{0,39}")
 
 
-class NamedValues:
+class ValueMatcher:
     """A set of values to find in texts, each given by its words in the form of `terms`: stemmed, without accents."""
 
     def __init__(self, values: Iterable[Words], except_for: Set[Words] = frozenset()) -> None:

@@ -153,7 +153,7 @@ class SearchIndex:
     def _with_context(
         self, places: Array, scores: Array, wanted: frozenset[str], weights: Weights
     ) -> tuple[Array, Array]:
-        """Return the places and final scores of these units, and of the units in their context."""
+        """Return the places and final scores of these units, of turns near them, and of facts that these support."""
         table, support = self._table, dict[int, float]()
         is_turn = table.conversation[places] >= 0
         if is_turn.any():

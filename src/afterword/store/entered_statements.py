@@ -21,7 +21,7 @@ from afterword.facts.assertions import (
 )
 from afterword.facts.fact import Fact, Status
 from afterword.facts.scopes import Scope, ScopeKind
-from afterword.facts.words import folded, named_dates
+from afterword.facts.words import date_words, folded
 from afterword.normal_form import composed, composed_value
 from afterword.privacy.blanking import mentions_phrase
 from afterword.privacy.normalisation import undisguised_text
@@ -269,7 +269,7 @@ def validity_after_edit(
 def _names_other_days(words: str, before: str) -> bool:
     """Return whether new words name a day or a time that the words `before` do not name."""
     times = {match.group().casefold() for match in _NAMES_OTHER_TIME.finditer(words)}
-    return bool(named_dates(words) - named_dates(before)) or any(time not in before.casefold() for time in times)
+    return bool(date_words(words) - date_words(before)) or any(time not in before.casefold() for time in times)
 
 
 def _if_after(moment: datetime | None, earlier: datetime) -> datetime | None:

@@ -115,7 +115,7 @@ def read_state_row(
     transaction: Session, scope: Scope, session_id: str, component: str | None = None
 ) -> StateRow | None:
     """Return the row of a session's state, None if none is saved. Raises `StateConflict` as `load_state` does."""
-    row = _session_row(transaction, scope, session_id)
+    row = _find_session_row(transaction, scope, session_id)
     stored = transaction.get(StateRow, row.id) if row else None
     if stored is not None and component not in (None, stored.component):
         raise StateConflict(_mismatch_message(scope, session_id, stored.component, str(component)))
@@ -150,7 +150,7 @@ def state_saved_at(transaction: Session, scope: Scope, session_id: str) -> datet
 
 def find_session(transaction: Session, scope: Scope, session_id: str) -> SavedSession | None:
     """Return a stored session, None if this scope has no such session."""
-    row = _session_row(transaction, scope, session_id)
+    row = _find_session_row(transaction, scope, session_id)
     return _saved_session(row._mapping, scope) if row else None
 
 
@@ -236,7 +236,7 @@ def _saved_sessions(transaction: Session, query: Any) -> list[SavedSession]:
 
 def read_turns(transaction: Session, scope: Scope, session_id: str) -> list[Turn]:
     """Return the turns of a session as they were last read; none if it was never read."""
-    row = _session_row(transaction, scope, session_id)
+    row = _find_session_row(transaction, scope, session_id)
     return turns_by_session_pk(transaction, row.id) if row else []
 
 
@@ -326,7 +326,7 @@ def mark_failed(
 
 def mark_pending(transaction: Session, scope: Scope, session_id: str) -> None:
     """Queue a session again whose facts are stored, because the findings of agents in it are not."""
-    row = _session_row(transaction, scope, session_id)
+    row = _find_session_row(transaction, scope, session_id)
     if row is not None and row.progress == Progress.DONE:
         _change_session(transaction, row.id, {"progress": Progress.PENDING})
 
@@ -348,7 +348,7 @@ def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
 
     Raises `NotFound` if this scope has no such session, and `StateConflict` if the session did not fail.
     """
-    row = _session_row(transaction, scope, session_id)
+    row = _find_session_row(transaction, scope, session_id)
     if row is None:
         raise NotFound(f"no session {session_id!r} in {scope}; see `afterword sessions`")
     if row.progress not in TROUBLED:
@@ -358,7 +358,7 @@ def retry_session(transaction: Session, scope: Scope, session_id: str) -> None:
     count(Count.RETRIES, by="person")
 
 
-def _session_row(transaction: Session, scope: Scope, session_id: str) -> Any:
+def _find_session_row(transaction: Session, scope: Scope, session_id: str) -> Any:
     """Return the row of a session as it is now, None if this scope has no such session."""
     rows = fetch_rows(transaction, _SESSION, {"scope_key": scope_key(transaction, scope), "name": session_id})
     return rows[0] if rows else None
@@ -368,7 +368,7 @@ def _locked_session(transaction: Session, scope: Scope, session_id: str) -> tupl
     """Lock a scope; return its key, and the row of the session, None if the session is new."""
     if not session_id.strip() or any(unicodedata.category(sign) in ("Cc", "Cs") for sign in session_id):
         raise StateConflict(f"{session_id!a} is no session id; give each conversation a readable id of its own")
-    return lock_scope(transaction, scope), _session_row(transaction, scope, session_id)
+    return lock_scope(transaction, scope), _find_session_row(transaction, scope, session_id)
 
 
 def _store_session(transaction: Session, scope_id: int, session_id: str, row: Any, values: Values) -> int:

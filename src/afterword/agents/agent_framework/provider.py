@@ -229,7 +229,7 @@ class FactMemoryProvider(ContextProvider):
         """Start to save the incoming messages. Wait until the record of the session is read, or the time is over."""
         run.unsaved = list(self._unsaved_messages.get(run.key, ()))
         self._add_unsaved_messages(run, run.incoming)
-        reading = self._guard.start(self._read_record(run))
+        reading = self._guard.start(self._record_with_messages(run))
         # This task goes on if the run is cancelled: the messages were said nevertheless.
         run.saving = self._guard.start(self._save_input(run, reading))
         run.record = await self._guard.attempt(self._guard.result_of(reading, timeout_s))
@@ -248,7 +248,7 @@ class FactMemoryProvider(ContextProvider):
         while len(self._continued_sessions) > MOST_TRANSCRIPTS:
             self._continued_sessions.popitem(last=False)
 
-    async def _read_record(self, run: _Run) -> SessionRecord:
+    async def _record_with_messages(self, run: _Run) -> SessionRecord:
         """Return the record of the session, with the messages of this run added.
 
         A caller without sessions may send the whole transcript each time. If the transcript continues that of an
@@ -279,7 +279,7 @@ class FactMemoryProvider(ContextProvider):
         if run.saving is not None:
             await asyncio.wait({run.saving})
         said = [*run.unsaved, *run.incoming, *answers]
-        record = run.record or await self._read_record(replace(run, unsaved=said, incoming=[]))
+        record = run.record or await self._record_with_messages(replace(run, unsaved=said, incoming=[]))
         if run.record is not None:
             record.messages = [*record.messages, *answers]
         await self._save_record(run, record, said, process_after_s=self._idle_s)
@@ -313,7 +313,7 @@ class FactMemoryProvider(ContextProvider):
             _log.error("the last messages of session %r are not stored yet", session_id)
 
     async def _save_unsaved_messages(self, run: _Run) -> None:
-        await self._save_record(run, await self._read_record(run), run.unsaved, process_after_s=self._idle_s)
+        await self._save_record(run, await self._record_with_messages(run), run.unsaved, process_after_s=self._idle_s)
 
     def _json_messages(self, messages: Sequence[Message]) -> list[JsonMessage]:
         return [storable_message(message, self._clock(), self._humans) for message in messages]

@@ -258,14 +258,14 @@ class JudgedPairs:
         for _, wrong, right in sorted(corrections):
             for old in sorted(retired_by[wrong]):
                 pair = (old, right)
-                if pair not in allowed and self._is_unjudged(*pair) and self._may_retire(*pair):
+                if pair not in allowed and self._is_unjudged_pair_of_two_facts(*pair) and self._may_retire(*pair):
                     inherited[pair] = Relation.CHANGES
                     _copy_entry(self.extents, (old, wrong), pair)
                     _copy_entry(self.remainders, (old, wrong), pair)
                     retired_by[right].add(old)
         return inherited
 
-    def _is_unjudged(self, earlier: str, later: str) -> bool:
+    def _is_unjudged_pair_of_two_facts(self, earlier: str, later: str) -> bool:
         """Whether no verdict counts for a pair of statements of two facts."""
         return (earlier, later) not in self.relations and self.roots[earlier] != self.roots[later]
 

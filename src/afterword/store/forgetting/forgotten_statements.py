@@ -19,7 +19,7 @@ from afterword.facts.removals import asks_to_erase_everything, has_matched_state
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role
 from afterword.facts.words import folded, terms
-from afterword.recall.named_values import NamedValues
+from afterword.recall.named_values import ValueMatcher
 from afterword.store import lookup
 from afterword.store.database.statements import chunks, fetch_where_in
 from afterword.store.fact_ids import have_overlapping_quotes, is_one_value_within_other
@@ -107,7 +107,7 @@ def read_erase_requests_in_force(transaction: Session, scope: Scope) -> list[Era
     known = lookup.read_knowledge(transaction, scope)
     asking = [known.by_id[id_] for id_ in asking_ids if id_ in known.by_id]
     hidden = _hidden_ids(known, [said.id for said in asking])
-    since = _read_applied_times(transaction, scope_key(transaction, scope))
+    since = _read_in_force_since_by_withdrawal(transaction, scope_key(transaction, scope))
     dismissed = dismissed_request_ids(transaction, scope_key(transaction, scope), hidden)
     requests = [
         EraseRequest(said, tuple(hidden[said.id]), since.get(said.id, said.said_at))
@@ -127,7 +127,7 @@ def _hidden_ids(known: Knowledge, request_ids: Sequence[str]) -> dict[str, list[
     return hidden
 
 
-def _read_applied_times(transaction: Session, scope_id: int) -> dict[str, datetime]:
+def _read_in_force_since_by_withdrawal(transaction: Session, scope_id: int) -> dict[str, datetime]:
     """Return when the first run with verdicts of each withdrawing statement was applied, by the statement's id.
 
     A request is in force since then.
@@ -157,7 +157,7 @@ def texts_of_meant_turns(transaction: Session, scope_id: int, request: Assertion
 
     These are the turn of the request itself, and earlier turns of people that contain all words of its value.
     """
-    named = NamedValues([frozenset(terms(request.value))])
+    named = ValueMatcher([frozenset(terms(request.value))])
     query = (
         select(SessionRow.session_id, TurnRow)
         .join(TurnRow, col(TurnRow.session_pk) == col(SessionRow.id))

@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import Role, Turn
 from afterword.privacy.blanking import FORGOTTEN, SHORTEST_VALUE, PhraseSearch, Span, letters_and_digits
-from afterword.recall.block import CLOSING, OPENING, scope_label
+from afterword.recall.block import CLOSING, OPENING, hashed_scope_label
 from afterword.store.database.statements import fetch_where_in
 from afterword.store.findings.finding_rows import finding_rows_of_scope
 from afterword.store.forgetting.erasable_tables import SessionKeys
@@ -99,7 +99,7 @@ def sessions_elsewhere_with_blocks(
 
     The block may stand in a turn, in the saved state, or in the transcript of a dry run.
     """
-    label = scope_label(scope)
+    label = hashed_scope_label(scope)
     of_turns = select(TurnRow.session_pk).where(col(TurnRow.text).contains(label, autoescape=True))
     of_states = _keys_of_rows_with_label(transaction, StateRow.session_pk, StateRow.content, label)
     stored = fetch_where_in(transaction, SessionRow, "id", {*transaction.exec(of_turns.distinct()), *of_states})
@@ -126,7 +126,7 @@ def _keys_of_rows_with_label(transaction: Session, key: Any, content: Any, label
 def block_and_word_finder(scope: Scope | None = None, words: PhraseSearch | None = None) -> FindSpans:
     """Return a function that finds these words and the contents of blocks, of one scope or of all scopes."""
     search = words or PhraseSearch()
-    label = scope_label(scope) if scope else ""
+    label = hashed_scope_label(scope) if scope else ""
     return lambda text: search.letter_spans(text, _spans_in_blocks(text, label))
 
 

@@ -10,7 +10,7 @@ from afterword.facts.transcripts import SourceTurn, TurnPlace
 from afterword.facts.validity.fact_history import FactHistory
 from afterword.facts.validity.wording import Rewording, reworded_value
 from afterword.facts.words import terms
-from afterword.recall.named_values import NamedValues, Words
+from afterword.recall.named_values import ValueMatcher, Words
 from afterword.store.reading.fact_rows import StoredFact
 from afterword.store.reading.views import View
 
@@ -24,8 +24,8 @@ class HiddenTurns:
     Superseded values and turns are told for a question about the past. The others are never told.
     """
 
-    never_told_values: NamedValues
-    superseded_values: NamedValues
+    never_told_values: ValueMatcher
+    superseded_values: ValueMatcher
     never_told_places: frozenset[TurnPlace] = frozenset()
     superseded_places: frozenset[TurnPlace] = frozenset()
 
@@ -73,8 +73,8 @@ class EndedFacts:
         has_hidden_values = self._never_told_values or self._superseded_values
         held_values = {stored.value_words for stored in read_served()} if has_hidden_values else frozenset[Words]()
         return HiddenTurns(
-            NamedValues(self._never_told_values, held_values),
-            NamedValues(self._superseded_values, held_values),
+            ValueMatcher(self._never_told_values, held_values),
+            ValueMatcher(self._superseded_values, held_values),
             frozenset(self._never_told_places),
             frozenset(self._superseded_places),
         )

@@ -15,7 +15,7 @@ from afterword.facts.findings import AgentFinding
 from afterword.facts.safety import must_never_be_missed
 from afterword.facts.scopes import Scope
 from afterword.facts.transcripts import SourceTurn
-from afterword.recall.block import FormerFact, MatchingTurn, in_block_order, scope_label
+from afterword.recall.block import FormerFact, MatchingTurn, hashed_scope_label, in_block_order
 from afterword.recall.bm25 import Array
 from afterword.recall.layers import (
     Layers,
@@ -102,7 +102,7 @@ async def recall(
     """
     view = await _view_of_scope(store, scope, at, views or view_cache_of(store), patience_s)
     served = view.served_fact_places(kinds)
-    label = scope_label(scope)
+    label = hashed_scope_label(scope)
     searchable = await searchable_layers(store, view)
     turn_count = searchable.said.turn_count if kinds is None else 0
     all_facts = _all_if_they_fit(view, served, label, room_for_facts(budget_tokens, has_turns=turn_count > 0))

@@ -90,7 +90,7 @@ class View:
         self._next_changes = {place: then for place, then in before._next_changes.items() if is_alive[place]}
 
     def _turns_with_other_facts(self, before: View) -> set[TurnPlace]:
-        """Return the turns that a removed fact cited, and those that a withdrawal or a request began or ceased to cite."""
+        """Return the turns that a removed fact cited, and those that a withdrawal began or ceased to cite."""
         turns = set(before.snapshot.unlinked_turns ^ self.snapshot.unlinked_turns)
         removed = before.snapshot.table.is_alive & ~self.snapshot.table.is_alive[: before.size]
         for place in removed.nonzero()[0].tolist():

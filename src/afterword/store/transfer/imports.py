@@ -190,7 +190,7 @@ class _Import:
         forgotten = read_forgotten_content_by_session(transaction, self._scope, names, read_hash_keys(transaction))
         new: list[tuple[Line, Line | None, list[Line]]] = []
         for line in lines:
-            state, remaining = self._without_forgotten(line, forgotten.get(line["session_id"]))
+            state, remaining = self._state_and_turns_without_forgotten(line, forgotten.get(line["session_id"]))
             if remaining is None:
                 self._group_counts.forgotten["sessions"] += 1
                 self._forgotten_sessions.add(line["session_id"])
@@ -201,7 +201,7 @@ class _Import:
         _insert_sessions(transaction, new)
         self._group_counts.imported["sessions"] += len(new)
 
-    def _without_forgotten(
+    def _state_and_turns_without_forgotten(
         self, line: Line, forgotten: ForgottenContent | None
     ) -> tuple[Line | None, list[Line] | None]:
         """Return the state and the turns of a session with forgotten words blanked; no turns if all are forgotten.
