@@ -63,4 +63,4 @@ class RejectedError(Exception):
     def __init__(self, reason: RejectionReason, cause: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
-        self.detail = f"{cause}: {REASON_DETAILS[reason]}" if cause else REASON_DETAILS[reason]
+        self.detail: str = f"{cause}: {REASON_DETAILS[reason]}" if cause else REASON_DETAILS[reason]
