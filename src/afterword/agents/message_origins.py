@@ -39,7 +39,10 @@ _TASK_KEYS = ("task", "facts", "plan")
 
 
 class _IdentityMap(Generic[_Value]):
-    """Values for objects, which are told apart by identity and not kept alive. Some objects cannot have a value."""
+    """A map from objects to values. Its keys are compared by identity, and it does not keep them alive.
+
+    An object that takes no weak reference cannot be a key: `set` ignores it.
+    """
 
     def __init__(self) -> None:
         self._values: dict[int, tuple[weakref.ref[object], _Value]] = {}

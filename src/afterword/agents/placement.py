@@ -133,7 +133,7 @@ def latest_user_text(messages: Sequence[LLMMessage]) -> str:
 
 
 def recall_queries(messages: Sequence[LLMMessage], owner: Scope) -> tuple[str, str]:
-    """Return the texts to recall for: what a person said last, and the latest message.
+    """Return the texts for which facts are searched: what a person said last, and the latest message.
 
     The two differ if an agent of a team spoke last. A speaker is a person if the name is generic, such as "user", or is
     the name of the memory's owner. Without such a speaker the texts are the latest message, and the last message of the

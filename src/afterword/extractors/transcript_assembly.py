@@ -152,7 +152,7 @@ def _merged_turns(earlier_turns: Sequence[Turn], new_turns: Sequence[Turn], *, k
             turns += old_inserts[earlier.number]
         if not is_equal:
             for later in new[new_start:new_end]:
-                turns += (*_taken_before(later.number, new_inserts), later)
+                turns += (*_pop_inserts_before(later.number, new_inserts), later)
     return [*turns, *new_inserts]
 
 
@@ -164,8 +164,8 @@ def _with_time_of(earlier: Turn, later: Turn) -> Turn:
     return replace(later, said_at=earlier.said_at, time_is_guess=earlier.time_is_guess)
 
 
-def _taken_before(number: int, inserts: deque[Turn]) -> Iterator[Turn]:
-    """Take the turns with a smaller number from the front of the inserted turns, and yield them."""
+def _pop_inserts_before(number: int, inserts: deque[Turn]) -> Iterator[Turn]:
+    """Yield the inserted turns whose number is smaller than this one, and remove them from `inserts`."""
     while inserts and inserts[0].number < number:
         yield inserts.popleft()
 

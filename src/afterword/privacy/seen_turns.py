@@ -84,7 +84,7 @@ class RecognisedTurns:
         return {index for index, turn in enumerate(self.turns) if turn.is_hidden}
 
     def with_hidden(self, indexes: Collection[int]) -> RecognisedTurns:
-        """Return a copy in which the turns of the state with these indexes are noted as off the record."""
+        """Return a copy in which the turns with these indexes are marked as off the record."""
         noted = tuple(replace(turn, is_hidden=True) if n in indexes else turn for n, turn in enumerate(self.turns))
         return replace(self, turns=noted)
 

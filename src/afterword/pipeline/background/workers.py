@@ -129,8 +129,8 @@ async def retry_stalled_jobs(app: App, *, silent_s: float = STALLED_AFTER_S) -> 
 
 async def _cancel_until_done(working: asyncio.Future[None]) -> None:
     while not working.done():
-        # Procrastinate loses a cancellation that comes while it registers the worker.
-        # A second one that comes while it hands sessions back would end that.
+        # Procrastinate loses a cancellation that comes while it registers the worker, so the worker is cancelled again.
+        # The pause is long, because a cancellation would also interrupt a worker that is handing its sessions back.
         working.cancel()
         await asyncio.wait({working}, timeout=2 * PATIENCE_S)
 

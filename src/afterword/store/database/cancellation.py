@@ -80,7 +80,10 @@ _current: contextvars.ContextVar[TransactionHandle | None] = contextvars.Context
 
 
 def current_transaction_handle() -> TransactionHandle:
-    """Return the handle of the transaction in this thread; without a transaction, a new handle that nobody cancels."""
+    """Return the handle of the transaction that runs in this thread.
+
+    If none runs, the handle is a new one, which belongs to no transaction and is never cancelled.
+    """
     return _current.get() or TransactionHandle()
 
 
