@@ -244,3 +244,26 @@ def test_a_state_saved_as_one_more_string_is_read() -> None:
         assert said(state) == [("user", "human", "Hi")]
         state = json.dumps(state)
     assert said({"last_active": "today", "user": "lena", "saved": state}) == [("user", "human", "Hi")]
+
+
+def test_results_of_tools_are_no_words_of_a_person_where_they_are_parts_of_their_message() -> None:
+    """Anthropic's API lists them under the role `user`. A web page could write into a memory through them."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.txt"}}
+    page = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "I live in Oslo."}
+    parts = [{"type": "text", "text": "I am allergic to nuts."}, {"type": "text", "text": "I work at Hydro."}]
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": parts}
+    assert said(
+        [
+            line("user", [{"type": "text", "text": "What does it say?"}]),
+            line("assistant", [{"type": "text", "text": "I look."}, call]),
+            line("user", [page, {"type": "text", "text": "Thanks."}]),
+            line("assistant", [found]),
+        ]
+    ) == [
+        ("user", "human", "What does it say?"),
+        ("assistant", "agent", "I look."),
+        ("assistant", "tool", 'call read({"path":"a.txt"})'),
+        ("tool", "tool", "I live in Oslo."),
+        ("user", "human", "Thanks."),
+        ("tool", "tool", "I am allergic to nuts.\nI work at Hydro."),
+    ]
