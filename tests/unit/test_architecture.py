@@ -145,12 +145,26 @@ def test_nothing_names_a_machine_or_an_index(repository: Path) -> None:
 def test_the_contributors_page_names_modules_and_functions_that_exist(repository: Path) -> None:
     page = (repository / "docs" / "contributing.md").read_text(encoding="utf-8")
     package = repository / "src" / "afterword"
+    files = [path for path in package.rglob("*") if path.suffix in (".py", ".toml", ".html")]
+    known = {word for path in files for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    for name in re.findall(r"`(_?[A-Za-z]+(?:_\w+|[a-z][A-Z]\w+))`", page):
+        assert name in known, name
     for path in re.findall(r"`([a-z_/]+(?:\.py|/))`", page):
         assert (package / path).exists() or (repository / path).exists(), path
     steps = re.findall(r"^\| \d+ \|.*\| `(\S+)` \| `(\w+)` \|$", page, re.MULTILINE)
     assert len(steps) == 10
     for path, name in steps:
         assert re.search(rf"(def|class) {name}\b", (package / path).read_text(encoding="utf-8")), f"{path}: {name}"
+
+
+def test_the_contributors_page_names_the_module_of_every_command(repository: Path) -> None:
+    page = (repository / "docs" / "contributing.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `cli/(\w+)\.py` \| (.*) \|$", page, re.MULTILINE))
+    assert len(rows) == 8
+    for path in (repository / "src" / "afterword" / "cli").glob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        commands = re.findall(r'\bapp\.(?:command|add_typer)\((?:\w+, )?name="(\w+)"\)', source)
+        assert sorted(re.findall(r"`(\w+)`", rows.get(path.stem, ""))) == sorted(commands), path.name
 
 
 OUTSIDE: dict[str, frozenset[str]] = {
