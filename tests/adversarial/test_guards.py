@@ -27,7 +27,7 @@ GUARDS = [
     ("pipeline.sources.folders:_check_allowed:none", "unit/test_session_folders.py"),
     ("facts.removals:UnnamedRemovalCounts.must_wait:false", "adversarial/test_removals.py"),
     ("facts.removals:_is_fact_named:true", "adversarial/test_removals.py"),
-    ("facts.removals:_is_ending_named:true", "adversarial/test_removals.py"),
+    ("facts.removals:_is_fact_named_as_ended:true", "adversarial/test_removals.py"),
     ("facts.removals:is_about_health:false", "adversarial/test_removals.py"),
     ("facts.removals:says_that_something_ends:true", "adversarial/test_lying_model.py"),
     ("extractors.plain_statements:rests_on_plain_statement:true", "adversarial/test_lying_model.py"),

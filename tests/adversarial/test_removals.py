@@ -206,7 +206,7 @@ def knows_no_health(patch: pytest.MonkeyPatch) -> None:
 
 
 def reads_no_negation(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(removals, "_is_ending_named", lambda _: True)
+    patch.setattr(removals, "_is_fact_named_as_ended", lambda _: True)
 
 
 def counts_nothing(patch: pytest.MonkeyPatch) -> None:

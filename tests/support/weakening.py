@@ -1,8 +1,8 @@
 """A pytest plugin that takes one guard out: `python -m pytest -p weakening`, with AFTERWORD_TEST_WEAKENED set.
 
-The variable is `MODULE:FUNCTION:RESULT`, for example `afterword.facts.removals:_is_ending_named:true`. Wherever the
-function was imported, one that only returns the result takes its place. `argument` returns the first argument, `second`
-the second one, and `named_file` a temporary file with a name.
+The variable is `MODULE:FUNCTION:RESULT`, for example `afterword.facts.removals:_is_fact_named_as_ended:true`. Wherever
+the function was imported, one that only returns the result takes its place. `argument` returns the first argument,
+`second` the second one, and `named_file` a temporary file with a name.
 """
 
 from __future__ import annotations

@@ -265,14 +265,14 @@ def inspect_command(
         raise ArgumentInvalid(f"the pages need the extra ({error.name}): pip install 'afterword[server]'") from None
     opened_page = "" if owner is None else f"{scope_path(owner).removeprefix(f'{PREFIX}/')}/memory"
 
-    def show_link(link: str) -> None:
+    def show_and_open_link(link: str) -> None:
         typer.echo(f"open {link}\nstop with Ctrl-C")
         if browser:
             _open_privately(link, folder)
 
     async def work(store: afterword.Afterword) -> None:
         options = store.settings.server.model_copy(update={"host": "127.0.0.1", "port": port})
-        await serve(store, options, on_begin=show_link, opened_page=opened_page)
+        await serve(store, options, on_begin=show_and_open_link, opened_page=opened_page)
 
     with TemporaryDirectory(prefix="afterword-inspect-") as folder:
         call_store(work)

@@ -181,7 +181,7 @@ def _review_lines(scope: Scope, review: Review) -> Iterator[str]:
     if contests or held:
         yield "\ndecide with --approve, --reject or --keep-both and the number (or run:ID)"
     yield from _erasure_lines(scope, review.erasures)
-    yield from _dependent_lines(review)
+    yield from _maybe_outdated_lines(review)
     yield from _unclear_name_lines(review)
     yield from _finding_lines(review)
 
@@ -193,7 +193,7 @@ def _contest_lines(number: int, contest: Contest) -> Iterator[str]:
         yield f"   {name} ({date_text(assertion.said_at)}): {assertion.statement}  “{quotes}”"
 
 
-def _dependent_lines(review: Review) -> Iterator[str]:
+def _maybe_outdated_lines(review: Review) -> Iterator[str]:
     for dependent in review.dependents:
         changed = dependent.changed
         reason = f"{changed.statement.rstrip('.')!r} changed on {date_text(changed.valid_to)} ({dependent.reason})"

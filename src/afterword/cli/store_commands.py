@@ -195,7 +195,7 @@ def _print_report(report: JobReport, *, as_json: bool) -> None:
 
         typer.echo(json.dumps({"job": report.name, **job_report_json(report)}, ensure_ascii=False))
         return
-    result = ", ".join(filter(None, (str(report.ending), _result_text(report))))
+    result = ", ".join(filter(None, (str(report.ending), _counts_and_failures_text(report))))
     print_lines(f"{iso_instant(report.at)} {report.name}: {result}")
     sys.stdout.flush()
 
@@ -221,12 +221,12 @@ def worker_command(
         )
     )
     counts = {"counts": dict(result.counts), "failures": dict(result.failures)}
-    print_result(counts, _result_text(result), as_json=as_json)
+    print_result(counts, _counts_and_failures_text(result), as_json=as_json)
     if once and result.failures:
         sys.exit(FAILED)
 
 
-def _result_text(result: JobReport | JobResult) -> str:
+def _counts_and_failures_text(result: JobReport | JobResult) -> str:
     counts = [f"{count} {_singular(name) if count == 1 else name}" for name, count in result.counts.items()]
     return ", ".join([*counts, *(f"{count} failed: {reason}" for reason, count in result.failures.items())])
 

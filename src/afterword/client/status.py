@@ -81,7 +81,7 @@ def _scope_statuses(
     """Yield the status of each scope without `pairs` and `judged_pairs`."""
     session_counts = Counter(session.scope for session in saved)
     held_counts = runs.count_runs_by_scope(transaction, RunStatus.HELD)
-    asking = forgotten_statements.scopes_with_erase_requests(transaction)
+    asking = forgotten_statements.scopes_that_ever_had_erase_requests(transaction)
     for scope in scope_rows.read_scopes(transaction):
         counts = Counter(fact.status for fact in facts_at(lookup.read_histories(transaction, scope), at))
         asked = forgotten_statements.read_erase_requests_in_force(transaction, scope) if scope in asking else ()

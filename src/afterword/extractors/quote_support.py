@@ -250,7 +250,7 @@ def _are_details_said(details: str, everybody: SaidWords) -> bool:
 def _support_without_content_words(value: str, sentences: str, quoted: QuotedWords) -> Support:
     """Return whether quoted words support a value without content words ("none"), judged by its statement."""
     person, turns = quoted.person_sentences, quoted.person_turns
-    is_said = person.contains_exactly(value) or said_share(sentences, turns) >= _FEWEST_OF_SENTENCE
+    is_said = person.contains_text(value) or said_share(sentences, turns) >= _FEWEST_OF_SENTENCE
     is_complete = is_said and not unsaid_names_and_numbers(sentences, quoted.everybody_words)
     return Support.FULL if is_complete else Support.UNSAID
 
@@ -264,7 +264,7 @@ def unsupported_names_and_numbers(value: str, statement: str, details: str, quot
     own = quoted.people_words
     if may_complete or _answers_no_to_agent(value, statement, quoted):
         own = SaidWords(f"{own.text}\n{quoted.agent_sentences.text}\n{quoted.answered_turns.text}")
-    of_value = [] if person.contains_exactly(value) else unsaid_names_and_numbers(value, own, everybody)
+    of_value = [] if person.contains_text(value) else unsaid_names_and_numbers(value, own, everybody)
     return list(dict.fromkeys([*of_value, *unsaid_names_and_numbers(f"{statement}\n{details}", everybody)]))
 
 

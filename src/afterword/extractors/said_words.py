@@ -137,8 +137,8 @@ class SaidWords:
         spelled = (str(_NUMBER_WORDS[word]) for word in self._words if word in _NUMBER_WORDS)
         return frozenset([*_numbers_in(self._plain), *re.findall(r"\d+", self._plain), *spelled])
 
-    def contains_exactly(self, words: str) -> bool:
-        """Return whether exactly these words were said, in this order."""
+    def contains_text(self, words: str) -> bool:
+        """Return whether this text was said, if only as a part of longer words."""
         plain = " ".join(plain_text(words).casefold().split())
         return bool(plain) and plain in " ".join(self._plain.split())
 

@@ -46,7 +46,7 @@ def relation_by_slot(earlier: Assertion, later: Assertion) -> tuple[Relation, st
     if earlier.act is not SpeechAct.STATE or folded(earlier.subject) != folded(later.subject):
         return None
     if later.act is not SpeechAct.STATE:
-        return _relation_of_withdrawal(earlier, later)
+        return _retraction_of_earlier(earlier, later)
     if _is_of_other_occasion(earlier, later):
         return None
     if _is_dropped_decision(earlier, later):
@@ -135,7 +135,7 @@ def is_subject_cleared(earlier: Assertion, later: Assertion) -> bool:
     return takes_all and earlier.act is SpeechAct.STATE and folded(earlier.subject) == folded(later.subject)
 
 
-def _relation_of_withdrawal(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
+def _retraction_of_earlier(earlier: Assertion, later: Assertion) -> tuple[Relation, str] | None:
     """Return `RETRACTS` and the reason if the withdrawal takes back the earlier assertion, else None."""
     if is_subject_cleared(earlier, later):
         return Relation.RETRACTS, "everything was taken back"

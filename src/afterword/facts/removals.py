@@ -126,7 +126,7 @@ def count_unnamed_removals(removals: Iterable[Removal]) -> UnnamedRemovalCounts:
         is_foreign = any(cited.session_id != session_id for cited in removal.fact.evidence)
         if not is_foreign or session_id is None:
             continue  # a session may correct itself, and an entry without a session belongs to none
-        is_unnamed_health = is_about_health(removal.fact) and not _is_ending_named(removal)
+        is_unnamed_health = is_about_health(removal.fact) and not _is_fact_named_as_ended(removal)
         health += is_unnamed_health
         facts[session_id] += is_unnamed_health or not _is_fact_named(removal)
     return UnnamedRemovalCounts(max(facts.values(), default=0), health)
@@ -174,7 +174,7 @@ def _is_fact_named(removal: Removal) -> bool:
     return not names or not names.isdisjoint(terms(_words_of_last_speaker(removal.removed_by)))
 
 
-def _is_ending_named(removal: Removal) -> bool:
+def _is_fact_named_as_ended(removal: Removal) -> bool:
     """Whether the person's words name the fact's value or subject, and say that it is over or should be forgotten.
 
     If a statement of another value replaces the fact, the words need not say that it is over.

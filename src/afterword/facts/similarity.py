@@ -137,10 +137,10 @@ class IndexedStatement:
     @property
     def keys(self) -> list[Hashable]:
         """The index keys under which the statement is found."""
-        return [self.slot, *self.words.all_stems, (_SUBJECT, self.slot[0]), *self.retraction_keys]
+        return [self.slot, *self.words.all_stems, (_SUBJECT, self.slot[0]), *self.keys_as_broad_retraction]
 
     @property
-    def retraction_keys(self) -> list[Hashable]:
+    def keys_as_broad_retraction(self) -> list[Hashable]:
         """Further index keys of a statement that may withdraw many others."""
         subject = self.slot[0]
         keys: list[Hashable] = [(_VAGUE_RETRACTION, subject)] if self.is_vague_retraction else []
@@ -192,7 +192,9 @@ class StatementIndex:
         `retraction_ids` are the withdrawals and the requests to erase.
         """
         statements = LazyMap(by_id, lambda id_: IndexedStatement.of(by_id[id_]))
-        retractions = group_ids((key, id_) for id_ in retraction_ids for key in statements[id_].retraction_keys)
+        retractions = group_ids(
+            (key, id_) for id_ in retraction_ids for key in statements[id_].keys_as_broad_retraction
+        )
         subjects: dict[Hashable, Sequence[str]] = {
             (_SUBJECT, label): ids for label, ids in ids_by_subject.as_dict().items()
         }
@@ -233,7 +235,7 @@ class StatementIndex:
         vague, clearing = (_VAGUE_RETRACTION, subject), (_CLEARING, subject)
         for key, reach in ((vague, WORD_REACH), (clearing, CLEARING_REACH)):
             ids.update(self._nearest_of_key(key, order, reach))
-            if key in statement.retraction_keys:
+            if key in statement.keys_as_broad_retraction:
                 ids.update(self._said_since(key, statement, reach))
         return [self.by_id[id_] for id_ in ids - {statement.said.id}]
 

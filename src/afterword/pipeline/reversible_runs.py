@@ -181,7 +181,7 @@ def _move_scope(
         counts={"sources": len(moved)},
     )
     run_id, _ = ledger.propose_and_apply(transaction, proposal)
-    moves.record_move_with_keys(transaction, run_id, scope, into, moved)
+    moves.record_move_and_reassign_api_keys(transaction, run_id, scope, into, moved)
     moves.copy_settings(transaction, scope, into, is_rename=purpose == RENAME)
     return effect_between(transaction, run_id, facts_before, lookup.read_facts(transaction, into, at=at))
 

@@ -133,10 +133,12 @@ class WindowReader:
         return extraction
 
     def _cached_answer(self, window: Window) -> _CachedAnswer | None:
-        public, answers = self._masked_window(window), self._answered.get(window.ordinal, ())
-        return next((answered for answered in answers if self._masked_window(answered.window) == public), None)
+        public, answers = self._window_without_private_words(window), self._answered.get(window.ordinal, ())
+        return next(
+            (answered for answered in answers if self._window_without_private_words(answered.window) == public), None
+        )
 
-    def _masked_window(self, window: Window) -> Window:
+    def _window_without_private_words(self, window: Window) -> Window:
         shown = self.called_private.hide_in_turns((*window.context, *window.turns))
         return replace(window, context=shown[: len(window.context)], turns=shown[len(window.context) :])
 

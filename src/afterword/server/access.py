@@ -56,7 +56,7 @@ def accessible_scope(name: str, may_open: Callable[[Scope], bool], *, tenant: st
     raise Refused(404, NO_SUCH_MEMORY)
 
 
-class SharedState:
+class SharedByRoutes:
     """What all routes share: the store, and the rate limiter for API keys."""
 
     def __init__(self, app: Afterword, requests_per_minute: int) -> None:
@@ -124,7 +124,7 @@ async def verify_key(request: Request, credentials: HTTPAuthorizationCredentials
         raise Refused(
             401, "the API key is missing; send it as Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
         )
-    shared: SharedState = request.app.state.shared
+    shared: SharedByRoutes = request.app.state.shared
     return await shared.app.keys.verify(credentials.credentials)
 
 

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute
 import afterword
 from afterword.errors import AfterwordError
 from afterword.server import admin_routes, memory_routes, session_routes
-from afterword.server.access import SharedState, authenticate_caller, select_memory_in_path, select_own_memory
+from afterword.server.access import SharedByRoutes, authenticate_caller, select_memory_in_path, select_own_memory
 from afterword.server.answer_forms import ready_json
 from afterword.server.background import BackgroundWork
 from afterword.server.mcp.http import MCP_HEADERS, add_mcp
@@ -72,7 +72,7 @@ def create_app(app: afterword.Afterword, options: ServerOptions | None = None) -
         # It would contain error messages, and URLs, which hold people's names and questions.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    service.state.shared = SharedState(app, options.requests_per_minute)
+    service.state.shared = SharedByRoutes(app, options.requests_per_minute)
     service.state.background = BackgroundWork(app)
     add_error_handlers(service)
     _add_middleware(service, options)

@@ -120,7 +120,7 @@ def propose_run(
         values = {"scope_id": scope_key(transaction, proposal.scope), "source": proposal.source}
         for row in fetch_rows(transaction, _HELD_RUNS, values):
             satisfy_run(transaction, proposal.scope, row.id)
-    run_id, _ = _store_run(
+    run_id, _ = _add_run_with_parts(
         transaction,
         proposal,
         session_pk=session_pk,
@@ -131,7 +131,7 @@ def propose_run(
 
 
 @staged(Stage.PROPOSE)
-def _store_run(transaction: Session, proposal: Proposal, **columns: Any) -> tuple[int, bool]:
+def _add_run_with_parts(transaction: Session, proposal: Proposal, **columns: Any) -> tuple[int, bool]:
     """Store a run. Return its id, and True if none of its windows, assertions and verdicts was stored before."""
     scope_id = lock_scope(transaction, proposal.scope)
     run = {
@@ -190,7 +190,7 @@ def propose_and_apply(
     lock_scope(transaction, scope)
     before, revision = _begin_revision(transaction, scope, proposal.revision)
     applied = {"status": RunStatus.APPLIED, "applied_at": at or proposal.started_at, "applied_revision": revision}
-    run_id, is_new = _store_run(transaction, proposal, session_pk=session_pk, caused_by=caused_by, **applied)
+    run_id, is_new = _add_run_with_parts(transaction, proposal, session_pk=session_pk, caused_by=caused_by, **applied)
     with stage(Stage.APPLY, scope=scope, run_id=run_id):
         run_ids = _last_applied_run_ids(transaction, scope, proposal.source)
         if expected is None or expected.before is not before or not is_new or run_ids != [run_id]:

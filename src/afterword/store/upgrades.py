@@ -17,7 +17,12 @@ from sqlmodel import Session, col, select
 from afterword.facts.fact import FactChange, fact_changes
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, lookup
-from afterword.store.merging.moves import copy_settings, has_movable_sources, move_everything, record_move_with_keys
+from afterword.store.merging.moves import (
+    copy_settings,
+    has_movable_sources,
+    move_everything,
+    record_move_and_reassign_api_keys,
+)
 from afterword.store.proposals import Proposal
 from afterword.store.runs import MERGE, RENAME
 from afterword.store.scope_rows import (
@@ -107,5 +112,5 @@ def _merge(scope: Scope, transaction: Session) -> None:
         counts={"sources": len(moved)},
     )
     run_id, _ = ledger.propose_and_apply(transaction, proposal)
-    record_move_with_keys(transaction, run_id, scope, into, moved)
+    record_move_and_reassign_api_keys(transaction, run_id, scope, into, moved)
     copy_settings(transaction, scope, into, is_rename=is_rename)

@@ -86,7 +86,7 @@ def _saved_turn(turn: Sequence[Message], container: str) -> Iterator[TimedMessag
 def _saved_group(role: str, messages: Sequence[Message], container: str) -> Iterator[TimedMessage]:
     """Yield the saved messages of adjacent messages with the same role."""
     if role == "memory":
-        yield _memory_message(messages[-1], is_team=container in TEAMS), None
+        yield _told_memory_json(messages[-1], is_team=container in TEAMS), None
     elif role in ("tool_call", "tool_result"):
         contents = list(map(_call_json if role == "tool_call" else _result_json, messages))
         yield _message_json(role, messages[0], contents), messages[-1].at
@@ -107,7 +107,7 @@ def _message_json(role: str, message: Message, content: object) -> Json:
     return {"type": _TYPES[role], "source": message.source or role, "content": content}
 
 
-def _memory_message(message: Message, *, is_team: bool) -> Json:
+def _told_memory_json(message: Message, *, is_team: bool) -> Json:
     """Return what an agent is told from its memory: in a team's thread entry by entry, else as a system message."""
     if not is_team:
         is_block = message.content.strip().startswith(LIST_MEMORY)

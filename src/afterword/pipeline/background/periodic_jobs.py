@@ -27,7 +27,7 @@ from afterword.pipeline.session_outcome import SessionOutcome
 from afterword.pipeline.vector_refresh import VectorRefresher
 from afterword.store import jobs, sessions
 from afterword.store.database.engine import Store
-from afterword.store.forgetting.forgotten_statements import ERASE_WAIT, scopes_with_erase_requests
+from afterword.store.forgetting.forgotten_statements import ERASE_WAIT, scopes_that_ever_had_erase_requests
 from afterword.store.forgetting.retention import Retention
 from afterword.store.limits import RetryPolicy
 from afterword.store.scope_rows import read_scopes
@@ -157,7 +157,7 @@ class PeriodicJobs:
         """
         if not self.erases:
             return {}
-        scopes = await self.store.read(scopes_with_erase_requests)
+        scopes = await self.store.read(scopes_that_ever_had_erase_requests)
         erased = await erase_requested_and_compare(
             self.store, scopes, judge=self.judge, at=self.clock.now(), wait=self.erase_wait
         )

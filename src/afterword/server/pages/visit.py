@@ -21,7 +21,7 @@ from afterword import Afterword, ApiKey, FactPage, RunEffect, RunPage, Scope, Sc
 from afterword.errors import AfterwordError, KeyInvalid, NotFound
 from afterword.server.access import (
     NO_SUCH_MEMORY,
-    SharedState,
+    SharedByRoutes,
     accessible_scope,
     bearer,
     parse_number,
@@ -268,7 +268,7 @@ async def _valid_session(request: Request, sessions: BrowserSessions) -> Browser
     session = sessions.find(request.cookies.get(SESSION_COOKIE))
     if session is None or session.visitor.is_local:
         return session
-    shared: SharedState = request.app.state.shared
+    shared: SharedByRoutes = request.app.state.shared
     try:
         key = await shared.app.keys.get(session.visitor.key.id)
     except (KeyInvalid, NotFound):

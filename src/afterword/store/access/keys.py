@@ -128,14 +128,14 @@ def _key_of(columns: Mapping[str, Any]) -> ApiKey:
     return ApiKey(scope=scope, **{name: value for name, value in columns.items() if name not in ("scope", "digest")})
 
 
-def move_keys(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
-    """Let the keys of a scope open another one, and record which, so that `move_keys_back` can undo it."""
+def move_api_keys(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
+    """Let the keys of a scope open another one, and record which, so that `move_api_keys_back` can undo it."""
     key_ids = list(transaction.exec(select(ApiKeyRow.id).where(ApiKeyRow.scope == str(scope))))
     _set_scope_of_keys(transaction, key_ids, into)
     insert_missing(transaction, MovedKeyRow, [{"run_id": run_id, "key_id": key_id} for key_id in key_ids])
 
 
-def move_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
+def move_api_keys_back(transaction: Session, run_id: int, scope: Scope, into: Scope) -> None:
     """Let the keys that a run moved from `scope` to `into` open `scope` again."""
     moved = select(MovedKeyRow.key_id).where(MovedKeyRow.run_id == run_id)
     query = select(ApiKeyRow.id).where(col(ApiKeyRow.id).in_(moved), ApiKeyRow.scope == str(into))

@@ -291,7 +291,7 @@ def fact_members(transaction: Session, scope_id: int) -> dict[str, set[str]]:
     return members
 
 
-def scopes_with_erase_requests(transaction: Session) -> set[Scope]:
+def scopes_that_ever_had_erase_requests(transaction: Session) -> set[Scope]:
     """Return the scopes in which somebody has ever asked for something to be forgotten."""
     asking = select(AssertionRow.scope_id).where(AssertionRow.act == str(SpeechAct.ERASE))
     rows = transaction.exec(select(ScopeRow).where(col(ScopeRow.id).in_(asking)))

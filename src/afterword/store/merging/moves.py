@@ -17,7 +17,7 @@ from sqlmodel import Session, SQLModel, col, func, select
 from afterword.errors import NotFound, StateConflict
 from afterword.facts.scopes import Scope
 from afterword.store import ledger, scope_rows
-from afterword.store.access.keys import move_keys, move_keys_back
+from afterword.store.access.keys import move_api_keys, move_api_keys_back
 from afterword.store.database.statements import chunks, insert_rows
 from afterword.store.findings.finding_rows import FindingRow, findings_run_source
 from afterword.store.forgetting.hash_keys import read_hash_keys
@@ -182,11 +182,11 @@ def has_movable_sources(transaction: Session, scope: Scope) -> bool:
     return bool(_read_sources(transaction, scope_rows.scope_key(transaction, scope)))
 
 
-def record_move_with_keys(
+def record_move_and_reassign_api_keys(
     transaction: Session, run_id: int, scope: Scope, into: Scope, moved: Sequence[MovedSource]
 ) -> None:
     """Record which sources a run moved into another scope, and let the API keys of the former scope open that one."""
-    move_keys(transaction, run_id, scope, into)
+    move_api_keys(transaction, run_id, scope, into)
     former_id = scope_rows.scope_key(transaction, scope)
     rows = [
         {"run_id": run_id, "source": source.new, "former_source": source.old, "former_scope_id": former_id}
@@ -226,7 +226,7 @@ def move_sources_of_run(transaction: Session, into: Scope, run_id: int, *, is_ba
         # A source may get another name than before, if another source has taken its name meanwhile.
         _update_moved_source(transaction, row, {"former_source" if is_back else "source": source.new})
     _move_rows(transaction, origin_id, target_id, moved)
-    (move_keys_back if is_back else move_keys)(transaction, run_id, scope, into)
+    (move_api_keys_back if is_back else move_api_keys)(transaction, run_id, scope, into)
     _copy_seen_turns(transaction, origin, target, moved)
     _derive_again(transaction, origin, target)
     is_rename = transaction.get_one(RunRow, run_id).purpose == RENAME
