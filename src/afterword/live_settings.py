@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from afterword.agents.memory_settings import (
     MemorySettings,
     SessionProcessor,
@@ -9,6 +12,9 @@ from afterword.agents.memory_settings import (
     register_settings_and_processor,
 )
 from afterword.recall.vectors import Embedder, LocalEmbedder
+
+if TYPE_CHECKING:
+    from afterword.setting_sections import EmbeddingOptions
 
 
 def register_setting_sources() -> None:
@@ -26,16 +32,19 @@ def _read_memory_settings() -> MemorySettings:
     from afterword import settings
 
     configured = settings.load()
-    embedder: Embedder | None = LocalEmbedder() if configured.embedding.used_kind == "local" else None
-    if configured.embedding.used_kind == "endpoint":
-        from afterword.composition import embedder as configured_embedder
-
-        embedder = configured_embedder(configured.embedding)
     return MemorySettings(
         url=configured.store.url,
         privacy=configured.privacy_of_store(),
         limits=configured.store.limits(),
-        embedder=embedder,
+        open_embedder=partial(_open_embedder, configured.embedding),
         budget_tokens=configured.recall.budget_tokens,
         timeout_s=configured.recall.timeout_s,
     )
+
+
+def _open_embedder(options: EmbeddingOptions) -> Embedder | None:
+    if options.used_kind == "endpoint":
+        from afterword.composition import embedder
+
+        return embedder(options)
+    return LocalEmbedder() if options.used_kind == "local" else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from afterword.extractors.readers import read_state
 from afterword.extractors.rules import RulesExtractor
 from afterword.facts.scopes import Scope
 from afterword.pipeline.intake import Saved
+from afterword.settings import SettingsInvalid
 from afterword.store import sessions
-from afterword.store.database.engine import Store
+from afterword.store.database.engine import Store, open_store
 from afterword.store.sessions import Progress, SavedSession
 
 LENA = Scope.user("lena")
@@ -316,6 +318,36 @@ async def test_a_store_given_by_url_is_opened_and_closed(tmp_path: Path) -> None
     async with record_session(proxy, scope="default/user/lena", session_id="s1", store=url):
         pass
     assert await resume(proxy, user="lena", session_id="s1", store=url)
+
+
+async def test_the_profile_says_where_a_session_is_saved_and_what_is_off_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a `FactMemory`: what one stores the other must find, and a marker of the profile hides in both."""
+    url = f"sqlite:///{tmp_path / 'team.db'}"
+    (tmp_path / "afterword.toml").write_text(
+        f'[store]\nurl = "{url}"\n[privacy]\noff_record = ["nicht notieren"]\n', encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    async with record_session(helper(), user="lena", session_id="s1") as agent:
+        await agent.run(task="I moved to Graz.")
+        await agent.run(task="nicht notieren: I hate quixtea.")
+    again = helper()
+    assert await resume(again, user="lena", session_id="s1")
+    async with await open_store(url) as store:
+        assert (await words(store))[0] == "I moved to Graz."
+        assert "quixtea" not in str(await words(store)) + str(await again.save_state())
+    assert sorted(name for name in os.listdir(tmp_path) if name.endswith(".db")) == ["team.db"]
+
+
+async def test_a_profile_that_is_wrong_is_an_error_before_anything_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "afterword.toml").write_text('[privacy]\nredact = "perhaps"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsInvalid, match="redact"):
+        async with record_session(helper(), user="lena", session_id="s1"):
+            pytest.fail("the conversation began")
 
 
 async def test_a_resumed_agent_with_memory_has_one_block_and_the_block_is_nobodys_words(store: Store) -> None:

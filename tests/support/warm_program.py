@@ -27,7 +27,7 @@ from service import said
 async def use() -> None:
     """Process two sessions in a store in memory, and make a server for it."""
     async with afterword.open("sqlite://", settings=Settings(embedding=EmbeddingOptions(kind="none"))) as app:
-        for session_id, text in (("monday", "I live in Oslo."), ("friday", "I moved to Graz.")):
+        for session_id, text in (("monday", "I live in Oslo."), ("friday", "Here it is: I moved to Graz.")):
             await app.user("mira").process(said(text), session_id=session_id, started_at="2026-03-02")
         await app.user("mira").context("Where do I live?")
         create_app(app)

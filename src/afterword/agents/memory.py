@@ -57,7 +57,7 @@ from afterword.recall.block import hashed_scope_label, opening_tag, opening_tag_
 from afterword.recall.layers import Layers
 from afterword.recall.vectors import Embedder
 from afterword.store import entries
-from afterword.store.database.engine import Store, open_store
+from afterword.store.database.engine import Store
 from afterword.store.database.urls import store_url
 from afterword.store.reading.recall import Recall, recall, search
 from afterword.store.reading.scope_vectors import refresh_vectors
@@ -142,10 +142,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """How long a turn waits for the store at most."""
         return self._settings.timeout_s if self._timeout_argument is None else self._timeout_argument
 
-    @property
+    @cached_property
     def _embedder(self) -> Embedder | None:
         argument = self._embedder_argument
-        return self._settings.embedder if isinstance(argument, str) else argument
+        return self._settings.open_embedder() if isinstance(argument, str) else argument
 
     @property
     def scope(self) -> Scope:
@@ -286,9 +286,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if isinstance(self._store_argument, SharedStore):
             return await self._store_argument.open()
         if self._opened is None:
-            settings = self._settings
-            url = resolve_url(self._store_argument) or settings.url
-            opened = await open_store(url, privacy=settings.privacy, limits=settings.limits)
+            opened = await self._settings.open_store(self._store_argument)
             if self._opened is None:
                 self._opened = opened
             else:

@@ -97,26 +97,33 @@ def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment 
     return shown if is_dumped else FromEnvironment(env=STORE_VARIABLE)
 
 
-@asynccontextmanager
-async def opened_store(store: StoreReference | None) -> AsyncIterator[Store]:
-    """Yield the opened store. If this function opens it, it is closed after the block. Raises `StoreError`."""
-    if isinstance(store, Store | SharedStore):
-        yield await store.open() if isinstance(store, SharedStore) else store
-        return
-    async with await open_store(resolve_url(store)) as opened:
-        yield opened
-
-
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """The defaults of a `FactMemory`: the store, the embedder, the most tokens of its text, and its timeout."""
+    """The defaults of memories and recorders: the store, the embedder, the most tokens of a block, and the timeout.
+
+    `open_embedder` is a function, so that the library of an embedder is loaded only where one is needed.
+    """
 
     url: str | None = None
     privacy: Privacy | None = None
     limits: StoreLimits | None = None
-    embedder: Embedder | None = None
+    open_embedder: Callable[[], Embedder | None] = lambda: None
     budget_tokens: int = BUDGET_TOKENS
     timeout_s: float = TIMEOUT_S
+
+    async def open_store(self, store: str | FromEnvironment | None) -> Store:
+        """Open a store, by default the configured one, with the configured privacy. Raises `StoreError`."""
+        return await open_store(resolve_url(store) or self.url, privacy=self.privacy, limits=self.limits)
+
+
+@asynccontextmanager
+async def opened_store(store: StoreReference | None, settings: MemorySettings) -> AsyncIterator[Store]:
+    """Yield the opened store. If this function opens it, it is closed after the block. Raises `StoreError`."""
+    if isinstance(store, Store | SharedStore):
+        yield await store.open() if isinstance(store, SharedStore) else store
+        return
+    async with await settings.open_store(store) as opened:
+        yield opened
 
 
 class FactMemoryConfig(BaseModel):
@@ -187,6 +194,11 @@ def register_settings_and_processor(settings: Callable[[], MemorySettings], proc
 def memory_settings() -> MemorySettings:
     """Return the settings of memories. Raises what the registered function raises."""
     return _settings_functions[0]()
+
+
+def settings_for_opening(store: StoreReference | None) -> MemorySettings:
+    """Return the settings with which a store is to be opened. None are read if somebody else opens it."""
+    return MemorySettings() if isinstance(store, Store | SharedStore) else memory_settings()
 
 
 def chosen_processor(process: bool | SessionProcessor, store: StoreReference | None) -> SessionProcessor | None:

@@ -15,11 +15,13 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.agents.live_agents import user_proxy_names, with_marked_examples
 from afterword.agents.memory_settings import (
+    MemorySettings,
     SessionProcessor,
     StoreReference,
     chosen_processor,
     named_scope,
     opened_store,
+    settings_for_opening,
 )
 from afterword.agents.message_origins import MessagesInState, SessionName, session_in_progress
 from afterword.agents.saved_blocks import without_blocks
@@ -89,10 +91,13 @@ async def record_session(
     Raises `ScopeInvalid` unless exactly one of `user` and `scope` is given. Raises `StateConflict` if the session id is
     empty or another kind of agent saved this session: before the block, if the store can be read then. Raises
     `StoreError` if the state could not be stored. Recording the same agent again, in an empty block, then saves it.
+    A store that is not opened yet, by default the configured one, is opened with the settings of the profile and the
+    environment. Raises `SettingsInvalid` before the block if these cannot be read.
     """
     processor = chosen_processor(process, store)
     owner, is_kept = named_scope(user, scope), not off_the_record
-    recording = _Recording(agent_or_team, owner, session_id, store, tuple(humans), processor, clock, is_kept)
+    settings = settings_for_opening(store)
+    recording = _Recording(agent_or_team, owner, session_id, store, settings, tuple(humans), processor, clock, is_kept)
     if not session_id.strip():
         raise StateConflict("the session id is empty; give each conversation an id of its own")
     with session_in_progress(agent_or_team, (owner, session_id)):
@@ -114,8 +119,8 @@ async def resume(
     The loaded messages belong to this session, also if the agent or team is recorded under another session id later.
     Secrets that were masked when the state was saved stay masked. Blocks of memories are not loaded: the memories that
     the agents have now write theirs. Raises `NotFound` if this scope has no such session
-    (with `missing_ok` it returns False instead), and `StateConflict` if another kind of agent or team saved it, or one
-    with other participants.
+    (with `missing_ok` it returns False instead), `StateConflict` if another kind of agent or team saved it, or one with
+    other participants, and `SettingsInvalid` as `record_session` does.
     """
     owner, component = named_scope(user, scope), _component_name(agent_or_team)
     try:
@@ -137,7 +142,7 @@ async def resume(
 
 async def _read_saved_state(store: StoreReference | None, scope: Scope, session_id: str, component: str) -> Any:
     """Return the saved state of a session with masked secrets and without blocks. Raises `NotFound`."""
-    async with opened_store(store) as source:
+    async with opened_store(store, settings_for_opening(store)) as source:
         saved = await source.read(lambda transaction: sessions.load_state(transaction, scope, session_id, component))
         return without_blocks(source.privacy.mask_state(saved))
 
@@ -148,6 +153,7 @@ class _Recording:
     scope: Scope
     session_id: str
     store: StoreReference | None
+    settings: MemorySettings
     humans: tuple[str, ...]
     processor: SessionProcessor | None
     clock: Callable[[], datetime] | None
@@ -158,7 +164,7 @@ class _Recording:
         if not self.is_kept:
             return
         try:
-            async with asyncio.timeout(_LONGEST_CHECK_S), opened_store(self.store) as store:
+            async with asyncio.timeout(_LONGEST_CHECK_S), opened_store(self.store, self.settings) as store:
                 component = _component_name(self.recorded)
                 await store.read(
                     lambda transaction: sessions.read_state_row(transaction, self.scope, self.session_id, component)
@@ -197,7 +203,7 @@ class _Recording:
             component, state = _component_name(self.recorded), await self.recorded.save_state()
             messages = MessagesInState(self.recorded, state)
             humans = tuple(dict.fromkeys((*self.humans, *user_proxy_names(self.recorded))))
-            async with opened_store(self.store) as store:
+            async with opened_store(self.store, self.settings) as store:
                 at = self.clock() if self.clock else None
                 save = partial(store_and_queue_state, component=component, humans=humans, at=at, is_kept=self.is_kept)
                 state = with_marked_examples(state, self.recorded, store.privacy)
