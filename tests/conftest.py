@@ -58,8 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     Where the environment has Python write no compiled modules, the processes that tests start share them all the same:
     each would spend more time on compiling what it imports than on its work. No test opens a connection with TLS, so
     no HTTP client reads the certificates of this machine, which takes longer than most requests. No test cuts off the
-    power, so none waits for a disk: temporary files lie in memory where there is room.
+    power, so none waits for a disk: temporary files lie in memory where there is room. What is imported while tests are
+    collected is no garbage, so none is looked for: that takes a third of the time.
     """
+    gc.disable()
     if "TMPDIR" not in os.environ and MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free >= LEAST_BYTES:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_DISK)
     if config.getoption("--processor-time"):
@@ -94,6 +96,7 @@ def pytest_collection_finish() -> None:
     """Let no collection of garbage look at what was imported, and collect less often: it stays to the end."""
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

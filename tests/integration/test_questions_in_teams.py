@@ -90,7 +90,7 @@ async def test_each_agent_is_told_what_bears_on_the_persons_question(
 ) -> None:
     async with open_afterword(store=store) as app:
         lena = app.user("lena")
-        for number in range(120):
+        for number in range(60, 100):
             await lena.remember(f"The customer number of shop {number:03d} is K{number:04d}.")
         agent = AssistantAgent("helper", client("fine"))
         async with lena.record(agent, session_id="before"):
