@@ -248,8 +248,6 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'afterword' has no attribute {name!r}")
     public_object = getattr(import_module(home), name)
-    if name in ("FactMemory", "record_session", "resume"):
-        import_module("afterword.live_settings").register_setting_sources()
     globals()[name] = public_object
     return public_object
 

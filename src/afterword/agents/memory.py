@@ -142,10 +142,10 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         """How long a turn waits for the store at most."""
         return self._settings.timeout_s if self._timeout_argument is None else self._timeout_argument
 
-    @cached_property
+    @property
     def _embedder(self) -> Embedder | None:
         argument = self._embedder_argument
-        return self._settings.open_embedder() if isinstance(argument, str) else argument
+        return self._settings.embedder if isinstance(argument, str) else argument
 
     @property
     def scope(self) -> Scope:
@@ -286,7 +286,7 @@ class FactMemory(Memory, Component[FactMemoryConfig]):
         if isinstance(self._store_argument, SharedStore):
             return await self._store_argument.open()
         if self._opened is None:
-            opened = await self._settings.open_store(self._store_argument)
+            opened = await self._settings.store.open(self._store_argument)
             if self._opened is None:
                 self._opened = opened
             else:

@@ -27,7 +27,7 @@ BUDGET_TOKENS = 2_000
 TIMEOUT_S = 2.0
 _AFTER_CHANGE = timedelta(milliseconds=1)
 _LONGEST_STEP_BACK = timedelta(minutes=1)
-_processor_functions: list[ProcessorOfStore] = []
+_registered_sources: list[SettingSources] = []
 
 
 class FromEnvironment(BaseModel):
@@ -98,31 +98,35 @@ def dump_store_reference(store: StoreReference | None) -> str | FromEnvironment 
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySettings:
-    """The defaults of memories and recorders: the store, the embedder, the most tokens of a block, and the timeout.
-
-    `open_embedder` is a function, so that the library of an embedder is loaded only where one is needed.
-    """
+class StoreSettings:
+    """How memories and recorders open a store."""
 
     url: str | None = None
     privacy: Privacy | None = None
     limits: StoreLimits | None = None
-    open_embedder: Callable[[], Embedder | None] = lambda: None
-    budget_tokens: int = BUDGET_TOKENS
-    timeout_s: float = TIMEOUT_S
 
-    async def open_store(self, store: str | FromEnvironment | None) -> Store:
-        """Open a store, by default the configured one, with the configured privacy. Raises `StoreError`."""
+    async def open(self, store: str | FromEnvironment | None) -> Store:
+        """Open a store, by default the configured one. Raises `StoreError`."""
         return await open_store(resolve_url(store) or self.url, privacy=self.privacy, limits=self.limits)
 
 
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """The defaults of a `FactMemory`: its store, its embedder, the most tokens of its text, and its timeout."""
+
+    store: StoreSettings = StoreSettings()
+    embedder: Embedder | None = None
+    budget_tokens: int = BUDGET_TOKENS
+    timeout_s: float = TIMEOUT_S
+
+
 @asynccontextmanager
-async def opened_store(store: StoreReference | None, settings: MemorySettings) -> AsyncIterator[Store]:
+async def opened_store(store: StoreReference | None, settings: StoreSettings) -> AsyncIterator[Store]:
     """Yield the opened store. If this function opens it, it is closed after the block. Raises `StoreError`."""
     if isinstance(store, Store | SharedStore):
         yield await store.open() if isinstance(store, SharedStore) else store
         return
-    async with await settings.open_store(store) as opened:
+    async with await settings.open(store) as opened:
         yield opened
 
 
@@ -183,31 +187,43 @@ class SessionProcessor(Protocol):
 
 ProcessorOfStore = Callable[[StoreReference | None], SessionProcessor]
 
-_settings_functions: list[Callable[[], MemorySettings]] = [MemorySettings]
+
+@dataclass(frozen=True, slots=True)
+class SettingSources:
+    """The functions that read the settings of stores and memories, and that return the processor of a store."""
+
+    store_settings: Callable[[], StoreSettings]
+    memory_settings: Callable[[], MemorySettings]
+    processor_of: ProcessorOfStore
 
 
-def register_settings_and_processor(settings: Callable[[], MemorySettings], processor: ProcessorOfStore) -> None:
-    """Register the functions that return the settings of memories and the background processor of a store."""
-    _settings_functions[:], _processor_functions[:] = [settings], [processor]
+def register_setting_sources(sources: SettingSources) -> None:
+    """Let memories and recorders read their settings from these sources."""
+    _registered_sources[:] = [sources]
 
 
 def memory_settings() -> MemorySettings:
-    """Return the settings of memories. Raises what the registered function raises."""
-    return _settings_functions[0]()
+    """Return the settings of memories. Raises `SettingsInvalid`, and what the configured embedder raises."""
+    return _sources().memory_settings()
 
 
-def settings_for_opening(store: StoreReference | None) -> MemorySettings:
-    """Return the settings with which a store is to be opened. None are read if somebody else opens it."""
-    return MemorySettings() if isinstance(store, Store | SharedStore) else memory_settings()
+def settings_for_opening(store: StoreReference | None) -> StoreSettings:
+    """Return the settings with which a store is to be opened. None are read if somebody else opens it.
+
+    Raises `SettingsInvalid`.
+    """
+    return StoreSettings() if isinstance(store, Store | SharedStore) else _sources().store_settings()
 
 
 def chosen_processor(process: bool | SessionProcessor, store: StoreReference | None) -> SessionProcessor | None:
     """Return `process` if it is a processor. True means the configured processor of the store, and False none."""
     if not isinstance(process, bool):
         return process
-    if not process:
-        return None
-    if not _processor_functions:
+    return _sources().processor_of(store) if process else None
+
+
+def _sources() -> SettingSources:
+    if not _registered_sources:
         # `import afterword` loads no settings, so that it is fast. They are loaded when they are first needed.
-        import_module("afterword.live_settings").register_setting_sources()
-    return _processor_functions[0](store)
+        import_module("afterword.live_settings")
+    return _registered_sources[0]

@@ -15,9 +15,9 @@ from sqlmodel import Session
 from afterword import telemetry
 from afterword.agents.live_agents import user_proxy_names, with_marked_examples
 from afterword.agents.memory_settings import (
-    MemorySettings,
     SessionProcessor,
     StoreReference,
+    StoreSettings,
     chosen_processor,
     named_scope,
     opened_store,
@@ -153,7 +153,7 @@ class _Recording:
     scope: Scope
     session_id: str
     store: StoreReference | None
-    settings: MemorySettings
+    settings: StoreSettings
     humans: tuple[str, ...]
     processor: SessionProcessor | None
     clock: Callable[[], datetime] | None

@@ -6,12 +6,6 @@ No other package of afterword imports that framework. The adapter uses the memor
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from afterword.agents.agent_framework.provider import FactMemoryProvider
 
 __all__ = ["FactMemoryProvider"]
-
-# Packages below the settings must not import them. Loading the module by its name registers the settings, as the name
-# `afterword.FactMemory` does.
-import_module("afterword.live_settings").register_setting_sources()
