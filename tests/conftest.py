@@ -61,7 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     power, so none waits for a disk: temporary files lie in memory where there is room. What is imported while tests are
     collected is no garbage, so none is looked for: that takes a third of the time.
     """
-    gc.disable()
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        gc.disable()
     if "TMPDIR" not in os.environ and MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free >= LEAST_BYTES:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_DISK)
     if config.getoption("--processor-time"):

@@ -31,7 +31,10 @@ _registered_sources: list[SettingSources] = []
 
 
 class FromEnvironment(BaseModel):
-    """Refers to a store whose URL is in the environment variable `env`, for example because it contains a password."""
+    """Refers to a store whose URL is in the environment variable `env`, for example because it contains a password.
+
+    Apart from AFTERWORD_STORE__URL, the name must not begin with AFTERWORD_: such a variable must be a setting.
+    """
 
     env: str
 

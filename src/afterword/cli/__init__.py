@@ -36,7 +36,7 @@ __all__ = [
 
 NO_COLOR = "--no-color"
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""How many objects are made before Python looks for garbage. With its own 700, short commands take a tenth longer."""
+"""How many objects are made before Python looks for garbage. Its own number makes short commands a tenth slower."""
 
 
 def main() -> None:

@@ -7,9 +7,10 @@ each hidden turn, so turns keep their numbers, and a saved state that is resumed
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from afterword.facts.transcripts import Role, Turn
@@ -17,7 +18,13 @@ from afterword.facts.words import STOP_WORDS
 from afterword.normal_form import composed
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
 from afterword.privacy.record_wishes.clauses import is_wish_word
-from afterword.privacy.state_keys import NEVER_HIDDEN, without_application_data
+from afterword.privacy.state_keys import (
+    NEVER_HIDDEN,
+    is_tool_call,
+    is_tool_result,
+    split_content,
+    without_application_data,
+)
 
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
 _LONG = 20
@@ -130,6 +137,18 @@ class _OffRecordTracker:
         return bool(words & self._hidden_names) or len(words & self._hidden_words) >= _FEWEST_REPEATED
 
 
+@dataclass(frozen=True, slots=True)
+class _Placeholders:
+    """What replaces the words of a message, its calls of tools and their results. None means: on the record."""
+
+    words: str | None = None
+    calls: str | None = None
+    results: str | None = None
+
+
+_ON_RECORD = _Placeholders()
+
+
 class _StateHiding:
     """Finds and hides the messages of a saved state that are off the record."""
 
@@ -141,11 +160,12 @@ class _StateHiding:
     def collect_hidden(self, value: Any) -> None:
         """Collect the ids and longer texts of hidden messages, to find copies of them elsewhere in the state."""
         if isinstance(value, list):
-            for message, placeholder in self._messages_with_placeholders(value):
-                if placeholder is not None:
-                    if isinstance(message.get("id"), str):
-                        self._ids.add(message["id"])
-                    self._texts |= {text for text in _strings(message) if len(text) >= _LONG}
+            for message, placeholders in self._messages_with_placeholders(value):
+                if placeholders.words is not None and isinstance(message.get("id"), str):
+                    self._ids.add(message["id"])
+                if placeholders != _ON_RECORD:
+                    shown = set(_strings(_hidden_message(message, placeholders)))
+                    self._texts |= {text for text in _strings(message) if len(text) >= _LONG} - shown
         for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
             self.collect_hidden(inner)
 
@@ -157,22 +177,32 @@ class _StateHiding:
             return {key: inner if key in NEVER_HIDDEN else self.without_hidden(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [
-                self.without_hidden(message) if placeholder is None else _hidden_message(message, placeholder)
-                for message, placeholder in self._messages_with_placeholders(value)
+                self.without_hidden(message) if placeholders == _ON_RECORD else _hidden_message(message, placeholders)
+                for message, placeholders in self._messages_with_placeholders(value)
             ]
         return value
 
-    def _messages_with_placeholders(self, messages: list[Any]) -> Iterable[tuple[Any, str | None]]:
-        """Yield each element of a list with its placeholder, which is None unless it is a message off the record."""
+    def _messages_with_placeholders(self, messages: list[Any]) -> Iterable[tuple[Any, _Placeholders]]:
+        """Yield each element of a list with its placeholders. What is no message has none."""
         tracker = _OffRecordTracker(self._markers)
         for message in messages:
-            if not _is_message(message):
-                yield message, None
-                continue
-            text, is_person = _message_text(message), self._is_from_person(message)
+            yield message, self._placeholders(message, tracker) if _is_message(message) else _ON_RECORD
+
+    def _placeholders(self, message: Mapping[str, Any], tracker: _OffRecordTracker) -> _Placeholders:
+        """Follow the turns that are read from a message, in the same order: results of tools, words, calls of tools."""
+        parts, words, calls, results = split_content(message.get("content")), None, None, None
+        if parts.results:
+            results = tracker.next_placeholder("\n".join(_strings(parts.results)), is_person=False)
+        text = _message_text(message)
+        if text or not parts.are_of_tools:
             is_also_hidden = bool(self._also_hidden) and composed(text) in self._also_hidden
-            placeholder = tracker.next_placeholder(text, is_person=is_person, is_also_hidden=is_also_hidden)
-            yield message, placeholder or (HIDDEN if message.get("id") in self._ids else None)
+            is_person = self._is_from_person(message)
+            words = tracker.next_placeholder(text, is_person=is_person, is_also_hidden=is_also_hidden)
+        if message.get("id") in self._ids:
+            words = words or HIDDEN
+        if requests := [*parts.calls, *_tool_calls(message)]:
+            calls = words or tracker.next_placeholder(json.dumps(requests, ensure_ascii=False), is_person=False)
+        return _Placeholders(words, calls, results)
 
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:
         if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage"):
@@ -195,8 +225,14 @@ def _is_message(value: object) -> bool:
     return has_content and any(key in value for key in ("source", "role", "name", "type"))
 
 
+def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
+    """Return the calls of tools that stand beside the content of a message, as in OpenAI's API."""
+    calls = message.get("tool_calls")
+    return calls if isinstance(calls, list) else []
+
+
 def _message_text(message: Mapping[str, Any]) -> str:
-    content = message.get("content", message.get("contents"))
+    content = split_content(message.get("content", message.get("contents"))).words
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -215,16 +251,43 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
             yield from _strings(inner, key)
 
 
-def _hidden_message(message: Mapping[str, Any], placeholder: str) -> Any:
-    hidden, content = _replace_strings(message, "", placeholder), message.get("content")
-    if isinstance(content, list) and not any(map(_is_tool_part, content)):
+def _hidden_message(message: Mapping[str, Any], placeholders: _Placeholders) -> Any:
+    content, placeholder = message.get("content"), placeholders.words
+    if placeholder is None:
+        hidden = dict(message)
+        if placeholders.calls is not None and _tool_calls(message):
+            hidden["tool_calls"] = _replace_strings(message["tool_calls"], "", placeholders.calls)
+    else:
+        hidden = _replace_strings(message, "", placeholder)
+    if split_content(content).are_of_tools:
+        hidden["content"] = list(_hidden_parts(content, placeholders))
+    elif placeholder is not None and isinstance(content, list) and not any(map(_is_tool_part, content)):
         # A list of words and pictures becomes a list of one placeholder.
         hidden["content"] = [placeholder]
     return hidden
 
 
+def _hidden_parts(content: Any, placeholders: _Placeholders) -> Iterable[Any]:
+    """Yield the parts of a message. A hidden call and its result keep their ids, so that they still belong together."""
+    words = placeholders.words
+    for part in content if isinstance(content, list) else [content]:
+        if is_tool_result(part) and placeholders.results is not None:
+            yield {**_never_hidden(part), "content": placeholders.results}
+        elif is_tool_call(part) and placeholders.calls is not None:
+            yield {**_never_hidden(part), "input": {}}
+        elif is_tool_result(part) or is_tool_call(part) or placeholders.words is None:
+            yield part
+        elif words is not None:
+            yield {"type": "text", "text": words}
+            words = None
+
+
+def _never_hidden(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name in NEVER_HIDDEN}
+
+
 def _is_tool_part(part: object) -> bool:
-    """Return whether a part of a message is a call of a tool, or its result."""
+    """Return whether a part of a message of AutoGen is a call of a tool, or its result."""
     return isinstance(part, Mapping) and not {"arguments", "call_id"}.isdisjoint(part)
 
 

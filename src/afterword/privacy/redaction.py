@@ -19,7 +19,7 @@ from afterword.privacy.secret_answers import SecretAnnouncement, announced_secre
 from afterword.privacy.secret_kinds import HintedText, SecretKind, Span
 from afterword.privacy.secret_patterns import PATTERNS
 from afterword.privacy.secret_values import is_safe_to_mask_everywhere, kind_of_named_field
-from afterword.privacy.state_keys import NEVER_MASKED
+from afterword.privacy.state_keys import NEVER_MASKED, is_tool_call, is_tool_result
 
 ALL_KINDS = frozenset(SecretKind)
 """Every kind of secret."""
@@ -207,7 +207,7 @@ class Masking:
         if isinstance(value, Mapping):
             return self._mask_object(value, key, depth)
         if isinstance(value, list):
-            if key not in _CONTENT_KEYS:
+            if key not in _CONTENT_KEYS and key != "tool_calls":
                 self._announced = None
             return [self._mask_value(inner, key, depth) for inner in value]
         if isinstance(value, int) and not isinstance(value, bool):
@@ -215,14 +215,20 @@ class Masking:
         return value
 
     def _mask_object(self, value: Mapping[Any, Any], key: str, depth: int) -> dict[Any, Any]:
+        speaker, announced = self._speaker, self._announced
+        is_of_tool = is_tool_result(value) or is_tool_call(value) or value.get("role") in ("tool", "function")
         if not _CONTENT_KEYS.isdisjoint(value) and depth == 0:
             keys = ("source", "author_name", "name", "role", "type")
             self._speaker = str(next((value[name] for name in keys if value.get(name)), None))
         is_part = key in _CONTENT_KEYS and value.get("type") == "text"
-        return {
+        masked = {
             name: self._mask_value(inner, "content" if is_part and name == "text" else str(name), depth)
             for name, inner in value.items()
         }
+        if is_of_tool:
+            # What a tool returns between a question and its answer is not the answer.
+            self._speaker, self._announced = speaker, self._announced or announced
+        return masked
 
     def _mask_number(self, value: int, key: str) -> int:
         kind = kind_of_named_field(key, str(value))

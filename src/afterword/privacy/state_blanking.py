@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from afterword.privacy.blanking import FORGOTTEN, letters_and_digits
-from afterword.privacy.state_keys import NEVER_BLANKED, without_application_data
+from afterword.privacy.state_keys import NEVER_BLANKED, split_content, without_application_data
 
 _SHORTEST_INSIDE = 4
+_ARGUMENTS = frozenset({"input", "arguments"})
+"""Keys of the arguments with which a tool is called. They are a JSON text or, in some formats, an object."""
 
 
 def _blanked_list(_: list[Any], blanked: list[Any]) -> list[Any]:
@@ -34,6 +36,8 @@ def blank_saved_state(
         blanked = {
             name: inner
             if isinstance(inner, str) and name in NEVER_BLANKED
+            else _blanked_arguments(inner, blank)
+            if isinstance(inner, Mapping) and name in _ARGUMENTS and "name" in value
             else blank_saved_state(inner, blank, blank_list)
             for name, inner in value.items()
         }
@@ -42,6 +46,12 @@ def blank_saved_state(
     if isinstance(value, list):
         return blank_list(value, [blank_saved_state(inner, blank, blank_list) for inner in value])
     return value
+
+
+def _blanked_arguments(arguments: Mapping[str, Any], blank: Callable[[str], str]) -> Any:
+    """Return the arguments of a tool, or none of them if they hold forgotten words, also as a key or a number."""
+    written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return arguments if blank(written) == written else {}
 
 
 class StateBlanking:
@@ -79,10 +89,13 @@ class StateBlanking:
 
     def without_pictures_if_emptied(self, parts: list[Any], blanked: list[Any]) -> list[Any]:
         """Return the blanked parts of a message; only its placeholder if its words were forgotten completely."""
-        texts = [letters_and_digits(text) for text in map(_text_of_part, parts) if text]
-        has_pictures = 0 < len(texts) < len(parts)
-        is_emptied = has_pictures and all(text and text in self._joined_texts for text in texts)
-        return [part for part in blanked if _text_of_part(part)][:1] if is_emptied else blanked
+        said = split_content(parts).words
+        texts = [letters_and_digits(text) for text in map(_text_of_part, said) if text]
+        has_pictures = 0 < len(texts) < len(said)
+        if not has_pictures or not all(text and text in self._joined_texts for text in texts):
+            return blanked
+        kept = split_content(blanked)
+        return [*kept.results, *[part for part in kept.words if _text_of_part(part)][:1], *kept.calls]
 
     def _holds_whole_turn(self, plain: str) -> bool:
         """Return whether these letters and digits contain a turn that was forgotten completely."""

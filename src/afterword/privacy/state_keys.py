@@ -1,15 +1,16 @@
-"""Keys of saved states: those whose values AutoGen and Agent Framework need unchanged, and one that marks examples."""
+"""Keys and parts of saved states that are treated apart: ids, types, marks, and the calls and results of tools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 EXAMPLE_MARK = "afterword_example"
 """The key that marks a message which the application put into a model context, for example to show a good answer."""
 
 _IDENTIFIERS = frozenset(
-    {"type", "source", "id", "role", "name", "author_name", "call_id", "tool_call_id", "version", "mime_type"}
+    "type source id role name author_name call_id tool_call_id tool_use_id version mime_type".split()
 )
 
 NEVER_MASKED = _IDENTIFIERS | {"message_id", "thread_id"}
@@ -35,6 +36,52 @@ NEVER_BLANKED = _IDENTIFIERS | {
 """Keys whose values stay when forgotten words are blanked."""
 
 _FRAMEWORK_PROPERTIES = frozenset({"_attribution", "_group", "created_at"})
+
+
+_TOOL_WORDS = ("tool", "function")
+_RESULT_ENDINGS = ("result", "response", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageParts:
+    """The content of a message: `words` without the calls and results of tools, which are parts of their own."""
+
+    words: Any
+    calls: list[Mapping[str, Any]]
+    results: list[Mapping[str, Any]]
+
+    @property
+    def are_of_tools(self) -> bool:
+        """Whether there is a call or a result of a tool."""
+        return bool(self.calls or self.results)
+
+
+def split_content(content: Any) -> MessageParts:
+    """Return the content of a message by the kind of its parts.
+
+    Anthropic's API lists calls and results of tools as parts of a message. Its results stand in messages with the role
+    `user`, but a person did not say them.
+    """
+    listed = content if isinstance(content, list) else [content]
+    calls, results = list(filter(is_tool_call, listed)), list(filter(is_tool_result, listed))
+    if not (calls or results):
+        return MessageParts(content, [], [])
+    return MessageParts([part for part in listed if not _is_of_tool(part)], calls, results)
+
+
+def is_tool_result(part: object) -> bool:
+    """Return whether a part of a message is the result of a tool, such as `tool_result` or `web_search_tool_result`."""
+    return _is_of_tool(part) and part["type"].endswith(_RESULT_ENDINGS)
+
+
+def is_tool_call(part: object) -> bool:
+    """Return whether a part of a message is a call of a tool, such as `tool_use`."""
+    return _is_of_tool(part) and not part["type"].endswith(_RESULT_ENDINGS)
+
+
+def _is_of_tool(part: object) -> TypeGuard[Mapping[str, Any]]:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    return isinstance(kind, str) and any(word in kind for word in _TOOL_WORDS)
 
 
 def without_application_data(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from afterword.extractors.readers.utterances import (
     speaker_name_in,
 )
 from afterword.facts.transcripts import Role
+from afterword.privacy.state_keys import split_content
 
 FindSpeaker = Callable[[JsonObject], tuple[str, Role]]
 """Returns who speaks in a message with the role `user` or `assistant`, and whether that is a person or an agent."""
@@ -36,8 +37,6 @@ _WITHOUT_WORDS = frozenset({"reasoning", "compaction", "item_reference"})
 """Items of the Responses API without words: thoughts and summaries, which are mostly encrypted, and references."""
 _SYSTEM_ROLES = frozenset({"system", "developer"})
 _TOOL_ROLES = frozenset({"tool", "function"})
-_TOOL_PARTS = ("tool_use", "tool_result")
-"""How the types of parts end that are calls of tools or their results, such as `web_search_tool_result`."""
 # A user proxy of v0.2 runs code by itself and sends the output under the person's name.
 _CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|failed)\)\s*Code output:")
 AGENT_NAME = "assistant"
@@ -89,40 +88,20 @@ def _utterance(message: JsonObject, log: ReadingLog, source: str, text: str, rol
 
 def _read_words(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker) -> Iterator[Utterance]:
     source, role = find_speaker(message)
-    content, calls, results = _without_tool_parts(message.get("content"))
-    for result in results:
+    parts = split_content(message.get("content"))
+    for result in parts.results:
         yield _read_result(message, log, "tool", result.get("content"), result.get("tool_use_id"))
-    text = message_text(content, log)
+    text = message_text(parts.words, log)
     if text:
         yield _utterance(message, log, source, text, Role.TOOL if _CODE_OUTPUT.match(text) else role)
     caller = source if role is Role.AGENT else "assistant"
-    for call in calls:
-        function = {"name": call.get("name"), "arguments": call.get("input")}
+    for call in parts.calls:
+        function = {"name": call.get("name"), "arguments": call.get("input", {})}
         yield _read_call(message, log, caller, function, call.get("id"))
     for call in objects_in(message.get("tool_calls"), log):
         yield _read_call(message, log, caller, call.get("function"), call.get("id"))
     if message.get("function_call") is not None:
         yield _read_call(message, log, caller, message["function_call"], None)
-
-
-def _without_tool_parts(content: object) -> tuple[object, list[JsonObject], list[JsonObject]]:
-    """Return the content without calls of tools and their results, the calls, and the results.
-
-    Anthropic's API lists them as parts of the message. Its results stand under the role `user`, but a person did not
-    say them.
-    """
-    if not isinstance(content, list):
-        return content, [], []
-    words: list[object] = []
-    calls: list[JsonObject] = []
-    results: list[JsonObject] = []
-    for part in content:
-        kind = part.get("type") if isinstance(part, dict) else None
-        if not isinstance(kind, str) or not kind.endswith(_TOOL_PARTS):
-            words.append(part)
-        else:
-            (results if kind.endswith("_result") else calls).append(part)
-    return words, calls, results
 
 
 def _read_call(message: JsonObject, log: ReadingLog, source: str, function: object, call_id: object) -> Utterance:

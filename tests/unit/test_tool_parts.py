@@ -1,0 +1,127 @@
+"""Calls and results of tools that are parts of a message are hidden, blanked and masked like their turns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from afterword.extractors.readers import read_state
+from afterword.facts.transcripts import Role
+from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state
+from afterword.privacy.policy import Privacy
+from afterword.privacy.record_requests import HIDDEN, Markers
+from afterword.privacy.state_blanking import StateBlanking, blank_saved_state
+
+MARKERS = Markers()
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "search", "input": {"city": "Ulm", "size": 4312}}
+
+
+def words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def result(content: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "toolu_1", "content": content}
+
+
+def conversation(*contents: Any) -> dict[str, Any]:
+    """Messages of a person and an assistant in turn; the person begins."""
+    return {
+        "messages": [
+            {"role": "assistant" if number % 2 else "user", "content": content}
+            for number, content in enumerate(contents)
+        ]
+    }
+
+
+def hidden(state: dict[str, Any]) -> dict[str, Any]:
+    return hide_off_record_in_state(state, MARKERS, {"user"})
+
+
+ASIDE = "off the record: I have Parkinson, find me a clinic"
+OPENLY = "I live in Graz."
+CONVERSATIONS = {
+    "a result answers an aside": conversation(
+        ASIDE, [words("I look."), CALL], [result("Clinic Sunrise, open daily.")], "Sunrise treats that, daily.", OPENLY
+    ),
+    "words stand beside the result": conversation(
+        ASIDE, [words("I look."), CALL], [result("Clinic Sunrise."), words("Thanks.")], "You are welcome.", OPENLY
+    ),
+    "the aside stands beside a result": conversation(
+        OPENLY, [words("I look."), CALL], [result("It rains in Ulm."), words(ASIDE)], "Clinic Sunrise.", OPENLY
+    ),
+    "a later call repeats it": conversation(
+        ASIDE,
+        "Fine.",
+        OPENLY,
+        [words("I look."), {**CALL, "input": {"query": "Parkinson"}}],
+        [result([words("Parkinson is treated there.")])],
+        "Done.",
+    ),
+    "nothing is off the record": conversation(OPENLY, [words("I look."), CALL], [result("It rains.")], "It rains."),
+}
+
+
+@pytest.mark.parametrize("state", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_a_state_hides_what_its_turns_hide(state: dict[str, Any]) -> None:
+    """A hidden call keeps its tool and has no arguments; every other turn has the same text in both."""
+    turns = hide_off_record(read_state(state).turns, MARKERS)
+    from_state = read_state(hidden(state)).turns
+    assert [turn.role for turn in from_state] == [turn.role for turn in turns]
+    for turn, read in zip(turns, from_state, strict=True):
+        assert read.text == ("call search({})" if turn.text == HIDDEN and read.text.startswith("call") else turn.text)
+    assert not {"Parkinson", "Sunrise"} & set(json.dumps(hidden(state)).replace(".", " ").replace('"', " ").split())
+
+
+def test_what_is_hidden_keeps_calls_and_results_together() -> None:
+    calls = json.dumps(hidden(CONVERSATIONS["a result answers an aside"]))
+    assert calls.count("toolu_1") == 2
+    assert "Ulm" not in calls
+
+
+@pytest.mark.parametrize("told", [{}, {"type": "text"}])
+def test_a_result_is_a_tools_in_every_shape(told: dict[str, str]) -> None:
+    shapes: list[Any] = [result("I live in Rome."), [{**result("I live in Rome."), "type": "tool-result"}]]
+    for content in [*shapes, [{**told, "text": "Hello."}, {**result("I live in Rome."), "type": "function_response"}]]:
+        turns = read_state({"messages": [{"role": "user", "content": content}]}).turns
+        assert [turn.text for turn in turns if turn.role is Role.HUMAN] in ([], ["Hello."])
+        assert [turn.text for turn in turns if turn.role is Role.TOOL] == ["I live in Rome."]
+
+
+@pytest.mark.parametrize("forgotten", ["size is 4312", "Ulm"])
+def test_arguments_that_hold_forgotten_words_go_as_a_whole(forgotten: str) -> None:
+    turn = 'call search({"city":"Ulm","size":4312})'
+    blanking = StateBlanking(lambda text: text.replace(forgotten.split()[-1], "[forgotten]"), [], [])
+    blanked = blank_saved_state(conversation([CALL]), blanking.blank, blanking.without_pictures_if_emptied)
+    assert blanked["messages"][0]["content"][0] == {**CALL, "input": {}}
+    whole = StateBlanking(lambda text: text, [], ["callsearchcityulmsize4312"])
+    assert "Ulm" not in str(blank_saved_state(conversation([CALL]), whole.blank)), turn
+
+
+def test_a_message_whose_words_are_forgotten_keeps_its_calls() -> None:
+    blanking = StateBlanking(lambda text: text, [], ["ihatequixtea"])
+    state = conversation([words("I hate quixtea."), {"type": "image"}, CALL])
+    blanked = blank_saved_state(state, blanking.blank, blanking.without_pictures_if_emptied)
+    assert blanked["messages"][0]["content"] == [words("[forgotten]"), CALL]
+
+
+def test_a_secret_that_is_told_beside_a_result_is_masked_in_turn_and_state() -> None:
+    question = [words("What is your PIN?"), CALL]
+    for content in ([result("Clinic Sunrise is open."), words("4711")], [words("4711")]):
+        state = conversation("Hello.", question, content)
+        assert "4711" not in str(read_state(state).turns)
+        assert "4711" not in json.dumps(Privacy().mask_state(state))
+    of_openai = {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": "What is your PIN?",
+                "tool_calls": [{"id": "1", "function": {"name": "f"}}],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": "Clinic Sunrise is open."},
+            {"role": "user", "content": "4711"},
+        ]
+    }
+    assert "4711" not in json.dumps(Privacy().mask_state(of_openai))
