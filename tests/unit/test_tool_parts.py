@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from afterword.extractors.readers import read_state
-from afterword.facts.transcripts import Role
 from afterword.privacy.off_record import hide_off_record, hide_off_record_in_state
 from afterword.privacy.policy import Privacy
 from afterword.privacy.record_requests import HIDDEN, Markers
@@ -81,23 +81,29 @@ def test_what_is_hidden_keeps_calls_and_results_together() -> None:
     assert "Ulm" not in calls
 
 
-@pytest.mark.parametrize("told", [{}, {"type": "text"}])
-def test_a_result_is_a_tools_in_every_shape(told: dict[str, str]) -> None:
-    shapes: list[Any] = [result("I live in Rome."), [{**result("I live in Rome."), "type": "tool-result"}]]
-    for content in [*shapes, [{**told, "text": "Hello."}, {**result("I live in Rome."), "type": "function_response"}]]:
-        turns = read_state({"messages": [{"role": "user", "content": content}]}).turns
-        assert [turn.text for turn in turns if turn.role is Role.HUMAN] in ([], ["Hello."])
-        assert [turn.text for turn in turns if turn.role is Role.TOOL] == ["I live in Rome."]
-
-
-@pytest.mark.parametrize("forgotten", ["size is 4312", "Ulm"])
-def test_arguments_that_hold_forgotten_words_go_as_a_whole(forgotten: str) -> None:
-    turn = 'call search({"city":"Ulm","size":4312})'
-    blanking = StateBlanking(lambda text: text.replace(forgotten.split()[-1], "[forgotten]"), [], [])
+@pytest.mark.parametrize(
+    ("forgotten", "arguments"),
+    [("4312", {}), ("Ulm", {"city": "[forgotten]", "size": 4312})],
+    ids=["a number", "a word"],
+)
+def test_forgotten_words_leave_the_arguments_of_a_tool(forgotten: str, arguments: dict[str, Any]) -> None:
+    blanking = StateBlanking(lambda text: text.replace(forgotten, "[forgotten]"), [], [])
     blanked = blank_saved_state(conversation([CALL]), blanking.blank, blanking.without_pictures_if_emptied)
-    assert blanked["messages"][0]["content"][0] == {**CALL, "input": {}}
-    whole = StateBlanking(lambda text: text, [], ["callsearchcityulmsize4312"])
-    assert "Ulm" not in str(blank_saved_state(conversation([CALL]), whole.blank)), turn
+    assert blanked["messages"][0]["content"][0] == {**CALL, "input": arguments}
+
+
+def test_words_are_forgotten_in_every_string_of_the_arguments() -> None:
+    """A line break is two characters in JSON, and hides where a word begins."""
+    call = {**CALL, "input": {"text": ["Notes:\nOslo is home"], "person": "Karl Quixley"}}
+    blanking = StateBlanking(lambda text: re.sub(r"\bOslo\b", "[forgotten]", text), [], ["imovedtoulmwithkarlquixley"])
+    shown = json.dumps(blank_saved_state(conversation([call]), blanking.blank))
+    assert "Oslo" not in shown
+    assert "Quixley" not in shown
+
+
+def test_short_words_go_with_a_turn_that_was_forgotten_as_a_whole() -> None:
+    blanking = StateBlanking(lambda text: text, [], ["callsearchcityulmsize4312"])
+    assert blank_saved_state(conversation([CALL]), blanking.blank)["messages"][0]["content"][0]["input"] == {}
 
 
 def test_a_message_whose_words_are_forgotten_keeps_its_calls() -> None:
@@ -113,15 +119,3 @@ def test_a_secret_that_is_told_beside_a_result_is_masked_in_turn_and_state() -> 
         state = conversation("Hello.", question, content)
         assert "4711" not in str(read_state(state).turns)
         assert "4711" not in json.dumps(Privacy().mask_state(state))
-    of_openai = {
-        "messages": [
-            {
-                "role": "assistant",
-                "content": "What is your PIN?",
-                "tool_calls": [{"id": "1", "function": {"name": "f"}}],
-            },
-            {"role": "tool", "tool_call_id": "1", "content": "Clinic Sunrise is open."},
-            {"role": "user", "content": "4711"},
-        ]
-    }
-    assert "4711" not in json.dumps(Privacy().mask_state(of_openai))

@@ -139,14 +139,16 @@ class _OffRecordTracker:
 
 @dataclass(frozen=True, slots=True)
 class _Placeholders:
-    """What replaces the words of a message, its calls of tools and their results. None means: on the record."""
+    """What replaces the words of a message, and each of its calls and results of tools. None means: on the record."""
 
     words: str | None = None
-    calls: str | None = None
-    results: str | None = None
+    calls: tuple[str | None, ...] = ()
+    results: tuple[str | None, ...] = ()
 
-
-_ON_RECORD = _Placeholders()
+    @property
+    def hide_something(self) -> bool:
+        """Whether a part of the message is off the record."""
+        return any((self.words, *self.calls, *self.results))
 
 
 class _StateHiding:
@@ -163,9 +165,8 @@ class _StateHiding:
             for message, placeholders in self._messages_with_placeholders(value):
                 if placeholders.words is not None and isinstance(message.get("id"), str):
                     self._ids.add(message["id"])
-                if placeholders != _ON_RECORD:
-                    shown = set(_strings(_hidden_message(message, placeholders)))
-                    self._texts |= {text for text in _strings(message) if len(text) >= _LONG} - shown
+                if placeholders.hide_something:
+                    self._texts |= {text for text in _hidden_strings(message, placeholders) if len(text) >= _LONG}
         for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
             self.collect_hidden(inner)
 
@@ -177,32 +178,39 @@ class _StateHiding:
             return {key: inner if key in NEVER_HIDDEN else self.without_hidden(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [
-                self.without_hidden(message) if placeholders == _ON_RECORD else _hidden_message(message, placeholders)
+                self._without_hidden_parts(message, placeholders)
                 for message, placeholders in self._messages_with_placeholders(value)
             ]
         return value
+
+    def _without_hidden_parts(self, message: Any, placeholders: _Placeholders) -> Any:
+        parts = split_content(message.get("content")) if placeholders.hide_something else None
+        if parts is not None and parts.are_of_tools:
+            shown = self.without_hidden(message)
+            rest = shown if placeholders.words is None else _replace_strings(shown, "", placeholders.words)
+            return {**rest, "content": list(_hidden_parts(shown["content"], placeholders))}
+        return self.without_hidden(message) if parts is None else _hidden_message(message, placeholders.words or HIDDEN)
 
     def _messages_with_placeholders(self, messages: list[Any]) -> Iterable[tuple[Any, _Placeholders]]:
         """Yield each element of a list with its placeholders. What is no message has none."""
         tracker = _OffRecordTracker(self._markers)
         for message in messages:
-            yield message, self._placeholders(message, tracker) if _is_message(message) else _ON_RECORD
+            yield message, self._placeholders(message, tracker) if _is_message(message) else _Placeholders()
 
     def _placeholders(self, message: Mapping[str, Any], tracker: _OffRecordTracker) -> _Placeholders:
         """Follow the turns that are read from a message, in the same order: results of tools, words, calls of tools."""
-        parts, words, calls, results = split_content(message.get("content")), None, None, None
-        if parts.results:
-            results = tracker.next_placeholder("\n".join(_strings(parts.results)), is_person=False)
-        text = _message_text(message)
-        if text or not parts.are_of_tools:
+        parts = split_content(message.get("content"))
+        results = [tracker.next_placeholder(_result_text(part), is_person=False) for part in parts.results]
+        text, words = _message_text(message), None
+        is_person = self._is_from_person(message)
+        # No turn is read from a person's message without words and pictures, so it does not end what is off the record.
+        if text.strip() or _has_pictures(_words(message)) or not (is_person or parts.are_of_tools):
             is_also_hidden = bool(self._also_hidden) and composed(text) in self._also_hidden
-            is_person = self._is_from_person(message)
             words = tracker.next_placeholder(text, is_person=is_person, is_also_hidden=is_also_hidden)
+        calls = [words or tracker.next_placeholder(_call_text(part), is_person=False) for part in parts.calls]
         if message.get("id") in self._ids:
-            words = words or HIDDEN
-        if requests := [*parts.calls, *_tool_calls(message)]:
-            calls = words or tracker.next_placeholder(json.dumps(requests, ensure_ascii=False), is_person=False)
-        return _Placeholders(words, calls, results)
+            return _Placeholders(words or HIDDEN, (HIDDEN,) * len(calls), (HIDDEN,) * len(results))
+        return _Placeholders(words, tuple(calls), tuple(results))
 
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:
         if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage"):
@@ -225,14 +233,12 @@ def _is_message(value: object) -> bool:
     return has_content and any(key in value for key in ("source", "role", "name", "type"))
 
 
-def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
-    """Return the calls of tools that stand beside the content of a message, as in OpenAI's API."""
-    calls = message.get("tool_calls")
-    return calls if isinstance(calls, list) else []
+def _words(message: Mapping[str, Any]) -> Any:
+    return split_content(message["content"]).words if "content" in message else message.get("contents")
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    content = split_content(message.get("content", message.get("contents"))).words
+    content = _words(message)
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -251,31 +257,36 @@ def _strings(value: Any, key: str = "") -> Iterable[str]:
             yield from _strings(inner, key)
 
 
-def _hidden_message(message: Mapping[str, Any], placeholders: _Placeholders) -> Any:
-    content, placeholder = message.get("content"), placeholders.words
-    if placeholder is None:
-        hidden = dict(message)
-        if placeholders.calls is not None and _tool_calls(message):
-            hidden["tool_calls"] = _replace_strings(message["tool_calls"], "", placeholders.calls)
-    else:
-        hidden = _replace_strings(message, "", placeholder)
-    if split_content(content).are_of_tools:
-        hidden["content"] = list(_hidden_parts(content, placeholders))
-    elif placeholder is not None and isinstance(content, list) and not any(map(_is_tool_part, content)):
+def _hidden_message(message: Mapping[str, Any], placeholder: str) -> Any:
+    hidden, content = _replace_strings(message, "", placeholder), message.get("content")
+    if isinstance(content, list) and not any(map(_is_tool_part, content)):
         # A list of words and pictures becomes a list of one placeholder.
         hidden["content"] = [placeholder]
     return hidden
 
 
-def _hidden_parts(content: Any, placeholders: _Placeholders) -> Iterable[Any]:
+def _hidden_strings(message: Mapping[str, Any], placeholders: _Placeholders) -> Iterable[str]:
+    """Yield the strings of a message that are off the record."""
+    parts = split_content(message.get("content"))
+    if placeholders.words is not None:
+        yield from _strings({**message, "content": parts.words})
+    for part, placeholder in zip(
+        (*parts.calls, *parts.results), (*placeholders.calls, *placeholders.results), strict=True
+    ):
+        if placeholder is not None:
+            yield from _strings(part)
+
+
+def _hidden_parts(content: list[Any], placeholders: _Placeholders) -> Iterable[Any]:
     """Yield the parts of a message. A hidden call and its result keep their ids, so that they still belong together."""
-    words = placeholders.words
-    for part in content if isinstance(content, list) else [content]:
-        if is_tool_result(part) and placeholders.results is not None:
-            yield {**_never_hidden(part), "content": placeholders.results}
-        elif is_tool_call(part) and placeholders.calls is not None:
-            yield {**_never_hidden(part), "input": {}}
-        elif is_tool_result(part) or is_tool_call(part) or placeholders.words is None:
+    words, calls, results = placeholders.words, iter(placeholders.calls), iter(placeholders.results)
+    for part in content:
+        if is_tool_result(part):
+            placeholder = next(results)
+            yield part if placeholder is None else {**_never_hidden(part), "content": placeholder}
+        elif is_tool_call(part):
+            yield part if next(calls) is None else {**_never_hidden(part), "input": {}}
+        elif placeholders.words is None:
             yield part
         elif words is not None:
             yield {"type": "text", "text": words}
@@ -284,6 +295,20 @@ def _hidden_parts(content: Any, placeholders: _Placeholders) -> Iterable[Any]:
 
 def _never_hidden(part: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name in NEVER_HIDDEN}
+
+
+def _result_text(part: Mapping[str, Any]) -> str:
+    return "\n".join(_strings(part))
+
+
+def _call_text(part: Mapping[str, Any]) -> str:
+    return f"{part.get('name')} {json.dumps(part.get('input'), ensure_ascii=False)}"
+
+
+def _has_pictures(words: Any) -> bool:
+    """Return whether the content of a message holds something besides text."""
+    parts = words if isinstance(words, list) else [words]
+    return any(isinstance(part, Mapping) and not isinstance(part.get("text"), str) for part in parts)
 
 
 def _is_tool_part(part: object) -> bool:

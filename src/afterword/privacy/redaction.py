@@ -82,6 +82,7 @@ class Masking:
         self._repeated: re.Pattern[str] | None = None
         self._announced: SecretAnnouncement | None = None
         self._speaker = ""
+        self._is_in_tool_part = False
 
     def mask_text(self, text: str) -> str:
         """Return the text without its secrets."""
@@ -115,7 +116,8 @@ class Masking:
         """Return the value of a field, masked as a whole if the field's name says that it is a secret."""
         kind = kind_of_named_field(name, value)
         if kind is None or kind not in self.kinds:
-            return self.mask_next_turn(value, self._speaker) if name == "content" else self.mask_text(value)
+            is_turn = name == "content" and not self._is_in_tool_part
+            return self.mask_next_turn(value, self._speaker) if is_turn else self.mask_text(value)
         self._remember_secret(value, kind)
         self.counts[kind] += 1
         return mask_for(kind)
@@ -207,7 +209,7 @@ class Masking:
         if isinstance(value, Mapping):
             return self._mask_object(value, key, depth)
         if isinstance(value, list):
-            if key not in _CONTENT_KEYS and key != "tool_calls":
+            if key not in _CONTENT_KEYS and not self._is_in_tool_part:
                 self._announced = None
             return [self._mask_value(inner, key, depth) for inner in value]
         if isinstance(value, int) and not isinstance(value, bool):
@@ -215,20 +217,24 @@ class Masking:
         return value
 
     def _mask_object(self, value: Mapping[Any, Any], key: str, depth: int) -> dict[Any, Any]:
-        speaker, announced = self._speaker, self._announced
-        is_of_tool = is_tool_result(value) or is_tool_call(value) or value.get("role") in ("tool", "function")
+        was_in_tool_part = self._is_in_tool_part
+        # What a tool is asked or returns between a question and its answer is not the answer.
+        self._is_in_tool_part = was_in_tool_part or is_tool_call(value) or is_tool_result(value)
+        masked = self._mask_entries(value, key, depth)
+        self._is_in_tool_part = was_in_tool_part
+        return masked
+
+    def _mask_entries(self, value: Mapping[Any, Any], key: str, depth: int) -> dict[Any, Any]:
+        if self._is_in_tool_part:
+            return {name: self._mask_value(inner, str(name), depth) for name, inner in value.items()}
         if not _CONTENT_KEYS.isdisjoint(value) and depth == 0:
             keys = ("source", "author_name", "name", "role", "type")
             self._speaker = str(next((value[name] for name in keys if value.get(name)), None))
         is_part = key in _CONTENT_KEYS and value.get("type") == "text"
-        masked = {
+        return {
             name: self._mask_value(inner, "content" if is_part and name == "text" else str(name), depth)
             for name, inner in value.items()
         }
-        if is_of_tool:
-            # What a tool returns between a question and its answer is not the answer.
-            self._speaker, self._announced = speaker, self._announced or announced
-        return masked
 
     def _mask_number(self, value: int, key: str) -> int:
         kind = kind_of_named_field(key, str(value))

@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from afterword.privacy.blanking import FORGOTTEN, letters_and_digits
-from afterword.privacy.state_keys import NEVER_BLANKED, split_content, without_application_data
+from afterword.privacy.state_keys import (
+    NEVER_BLANKED,
+    is_tool_call,
+    is_tool_result,
+    split_content,
+    without_application_data,
+)
 
 _SHORTEST_INSIDE = 4
-_ARGUMENTS = frozenset({"input", "arguments"})
-"""Keys of the arguments with which a tool is called. They are a JSON text or, in some formats, an object."""
 
 
 def _blanked_list(_: list[Any], blanked: list[Any]) -> list[Any]:
@@ -36,11 +40,11 @@ def blank_saved_state(
         blanked = {
             name: inner
             if isinstance(inner, str) and name in NEVER_BLANKED
-            else _blanked_arguments(inner, blank)
-            if isinstance(inner, Mapping) and name in _ARGUMENTS and "name" in value
             else blank_saved_state(inner, blank, blank_list)
             for name, inner in value.items()
         }
+        if is_tool_call(value):
+            blanked["input"] = _blanked_arguments(value.get("input"), blank)
         is_changed = any(blanked.get(name) != value.get(name) for name in ("content", "contents", "text"))
         return without_application_data(blanked) if is_changed else blanked
     if isinstance(value, list):
@@ -48,10 +52,22 @@ def blank_saved_state(
     return value
 
 
-def _blanked_arguments(arguments: Mapping[str, Any], blank: Callable[[str], str]) -> Any:
-    """Return the arguments of a tool, or none of them if they hold forgotten words, also as a key or a number."""
+def _blanked_arguments(arguments: Any, blank: Callable[[str], str]) -> Any:
+    """Return the arguments of a tool, blanked first as they are written in a turn, and then string by string.
+
+    None of them stay if that leaves no JSON object, for example because a number or a key was forgotten.
+    """
     written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    return arguments if blank(written) == written else {}
+    shown = keep_json_valid(written, blank(written))
+    return _blanked_strings(arguments if shown == written else json.loads(shown), blank)
+
+
+def _blanked_strings(value: Any, blank: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return blank(value)
+    if isinstance(value, Mapping):
+        return {name: _blanked_strings(inner, blank) for name, inner in value.items()}
+    return [_blanked_strings(inner, blank) for inner in value] if isinstance(value, list) else value
 
 
 class StateBlanking:
@@ -94,8 +110,8 @@ class StateBlanking:
         has_pictures = 0 < len(texts) < len(said)
         if not has_pictures or not all(text and text in self._joined_texts for text in texts):
             return blanked
-        kept = split_content(blanked)
-        return [*kept.results, *[part for part in kept.words if _text_of_part(part)][:1], *kept.calls]
+        first = next((part for part in split_content(blanked).words if _text_of_part(part)), None)
+        return [part for part in blanked if part is first or is_tool_call(part) or is_tool_result(part)]
 
     def _holds_whole_turn(self, plain: str) -> bool:
         """Return whether these letters and digits contain a turn that was forgotten completely."""

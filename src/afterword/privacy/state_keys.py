@@ -38,10 +38,6 @@ NEVER_BLANKED = _IDENTIFIERS | {
 _FRAMEWORK_PROPERTIES = frozenset({"_attribution", "_group", "created_at"})
 
 
-_TOOL_WORDS = ("tool", "function")
-_RESULT_ENDINGS = ("result", "response", "output")
-
-
 @dataclass(frozen=True, slots=True)
 class MessageParts:
     """The content of a message: `words` without the calls and results of tools, which are parts of their own."""
@@ -62,26 +58,27 @@ def split_content(content: Any) -> MessageParts:
     Anthropic's API lists calls and results of tools as parts of a message. Its results stand in messages with the role
     `user`, but a person did not say them.
     """
-    listed = content if isinstance(content, list) else [content]
-    calls, results = list(filter(is_tool_call, listed)), list(filter(is_tool_result, listed))
+    if not isinstance(content, list):
+        return MessageParts(content, [], [])
+    calls, results = list(filter(is_tool_call, content)), list(filter(is_tool_result, content))
     if not (calls or results):
         return MessageParts(content, [], [])
-    return MessageParts([part for part in listed if not _is_of_tool(part)], calls, results)
+    return MessageParts([part for part in content if not (is_tool_call(part) or is_tool_result(part))], calls, results)
 
 
-def is_tool_result(part: object) -> bool:
+def is_tool_call(part: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a part of a message is a call of a tool, such as `tool_use` or `server_tool_use`."""
+    return _has_type_ending(part, "tool_use")
+
+
+def is_tool_result(part: object) -> TypeGuard[Mapping[str, Any]]:
     """Return whether a part of a message is the result of a tool, such as `tool_result` or `web_search_tool_result`."""
-    return _is_of_tool(part) and part["type"].endswith(_RESULT_ENDINGS)
+    return _has_type_ending(part, "tool_result")
 
 
-def is_tool_call(part: object) -> bool:
-    """Return whether a part of a message is a call of a tool, such as `tool_use`."""
-    return _is_of_tool(part) and not part["type"].endswith(_RESULT_ENDINGS)
-
-
-def _is_of_tool(part: object) -> TypeGuard[Mapping[str, Any]]:
+def _has_type_ending(part: object, ending: str) -> bool:
     kind = part.get("type") if isinstance(part, Mapping) else None
-    return isinstance(kind, str) and any(word in kind for word in _TOOL_WORDS)
+    return isinstance(kind, str) and kind.replace("-", "_").endswith(ending)
 
 
 def without_application_data(message: Mapping[str, Any]) -> dict[str, Any]:
