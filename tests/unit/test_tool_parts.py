@@ -81,6 +81,69 @@ def test_what_is_hidden_keeps_calls_and_results_together() -> None:
     assert "Ulm" not in calls
 
 
+ARGUMENTS = '{"query": "Parkinson"}'
+REQUEST = {"id": "c1", "name": "search", "arguments": ARGUMENTS}
+ANSWER = {"call_id": "c1", "name": "search", "content": "Parkinson is treated there.", "is_error": False}
+REPEATED: dict[str, list[dict[str, Any]]] = {
+    "AutoGen's events": [
+        {"type": "ToolCallRequestEvent", "source": "bot", "content": [REQUEST]},
+        {"type": "ToolCallExecutionEvent", "source": "bot", "content": [ANSWER]},
+    ],
+    "AutoGen's model context": [
+        {"type": "AssistantMessage", "source": "bot", "content": [REQUEST], "thought": "It is Parkinson."},
+        {"type": "FunctionExecutionResultMessage", "content": [ANSWER]},
+    ],
+    "AutoGen's code": [
+        {"type": "CodeExecutionEvent", "source": "bot", "result": {"exit_code": 0, "output": "found Parkinson"}}
+    ],
+    "OpenAI": [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": ARGUMENTS}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "Parkinson is treated there."},
+    ],
+    "OpenAI, formerly": [
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": ARGUMENTS}}
+    ],
+    "OpenAI's responses": [
+        {"type": "function_call", "call_id": "c1", "name": "search", "arguments": ARGUMENTS},
+        {"type": "function_call_output", "call_id": "c1", "output": "Parkinson is treated there."},
+    ],
+    "Agent Framework": [
+        {
+            "type": "chat_message",
+            "role": "assistant",
+            "contents": [{"type": "function_call", "call_id": "c1", "name": "f", "arguments": ARGUMENTS}],
+        },
+        {
+            "type": "chat_message",
+            "role": "tool",
+            "contents": [{"type": "function_result", "call_id": "c1", "result": "Parkinson is treated there."}],
+        },
+    ],
+    "code that a user proxy of v0.2 ran": [
+        {"role": "user", "content": "exitcode: 0 (execution succeeded)\nCode output: found Parkinson"}
+    ],
+}
+
+
+@pytest.mark.parametrize("messages", REPEATED.values(), ids=REPEATED)
+def test_no_call_or_result_repeats_what_was_off_the_record(messages: list[dict[str, Any]]) -> None:
+    aside, openly = {"role": "user", "content": ASIDE}, {"role": "user", "content": OPENLY}
+    at_once = json.dumps(hidden({"messages": [aside, *messages, openly]}))
+    later = json.dumps(hidden({"messages": [aside, {"role": "assistant", "content": "Fine."}, openly, *messages]}))
+    for shown in (at_once, later):
+        assert "Parkinson" not in shown
+        assert OPENLY in shown
+
+
+def test_an_empty_message_does_not_end_what_is_off_the_record() -> None:
+    for empty in ("", " ", []):
+        assert "Sunrise" not in json.dumps(hidden(conversation(ASIDE, "Fine.", empty, "Clinic Sunrise.", OPENLY)))
+
+
 @pytest.mark.parametrize(
     ("forgotten", "arguments"),
     [("4312", {}), ("Ulm", {"city": "[forgotten]", "size": 4312})],

@@ -19,7 +19,9 @@ from afterword.normal_form import composed
 from afterword.privacy.record_requests import HIDDEN, HIDDEN_FROM_HERE, Markers, RecordChange
 from afterword.privacy.record_wishes.clauses import is_wish_word
 from afterword.privacy.state_keys import (
+    CODE_OUTPUT,
     NEVER_HIDDEN,
+    TOOL_ROLES,
     is_tool_call,
     is_tool_result,
     split_content,
@@ -27,6 +29,8 @@ from afterword.privacy.state_keys import (
 )
 
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
+_WITHOUT_CONTENT = frozenset({"CodeExecutionEvent", "function_call", "function_call_output"})
+"""Types of messages of AutoGen and of the Responses API that hold the call or the result of a tool under other keys."""
 _LONG = 20
 _FEWEST_REPEATED = 2
 _FEW_WORDS = 4
@@ -202,7 +206,7 @@ class _StateHiding:
         parts = split_content(message.get("content"))
         results = [tracker.next_placeholder(_result_text(part), is_person=False) for part in parts.results]
         text, words = _message_text(message), None
-        is_person = self._is_from_person(message)
+        is_person = self._is_from_person(message) and not CODE_OUTPUT.match(text)
         # No turn is read from a person's message without words and pictures, so it does not end what is off the record.
         if text.strip() or _has_pictures(_words(message)) or not (is_person or parts.are_of_tools):
             is_also_hidden = bool(self._also_hidden) and composed(text) in self._also_hidden
@@ -213,7 +217,7 @@ class _StateHiding:
         return _Placeholders(words, tuple(calls), tuple(results))
 
     def _is_from_person(self, message: Mapping[str, Any]) -> bool:
-        if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage"):
+        if message.get("type") in ("AssistantMessage", "ToolCallSummaryMessage") or message.get("role") in TOOL_ROLES:
             return False
         names = (message.get(key) for key in ("source", "author_name", "name", "role"))
         speaker = next((name for name in names if isinstance(name, str) and name), "")
@@ -229,6 +233,8 @@ def _content_words(text: str, fewest_letters: int = _CONTENT_LETTERS) -> set[str
 def _is_message(value: object) -> bool:
     if not isinstance(value, Mapping) or value.get("type") in _NO_WORDS or value.get("role") in ("system", "developer"):
         return False
+    if value.get("type") in _WITHOUT_CONTENT:
+        return True
     has_content = "content" in value or isinstance(value.get("contents"), list)
     return has_content and any(key in value for key in ("source", "role", "name", "type"))
 
@@ -238,12 +244,18 @@ def _words(message: Mapping[str, Any]) -> Any:
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, with what its calls of tools and their results say."""
+    if message.get("type") in _WITHOUT_CONTENT:
+        return "\n".join(_strings(message))
     content = _words(message)
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str))
+    parts = content if isinstance(content, list) else [content]
+    texts = ("\n".join(_strings(part)) if _is_tool_part(part) else _part_text(part) for part in parts)
+    beside = (message.get("thought"), *_strings(message.get("tool_calls")), *_strings(message.get("function_call")))
+    return "\n".join(text for text in (*texts, *beside) if isinstance(text, str))
+
+
+def _part_text(part: object) -> object:
+    return part.get("text") if isinstance(part, Mapping) else part
 
 
 def _strings(value: Any, key: str = "") -> Iterable[str]:

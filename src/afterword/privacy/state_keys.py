@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -36,6 +37,11 @@ NEVER_BLANKED = _IDENTIFIERS | {
 """Keys whose values stay when forgotten words are blanked."""
 
 _FRAMEWORK_PROPERTIES = frozenset({"_attribution", "_group", "created_at"})
+
+
+TOOL_ROLES = frozenset({"tool", "function"})
+CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|failed)\)\s*Code output:")
+"""How the output of code begins that a user proxy of v0.2 has run by itself and sent under the person's name."""
 
 
 @dataclass(frozen=True, slots=True)

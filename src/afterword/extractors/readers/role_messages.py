@@ -7,7 +7,6 @@ a person's is taken for an agent's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -28,7 +27,7 @@ from afterword.extractors.readers.utterances import (
     speaker_name_in,
 )
 from afterword.facts.transcripts import Role
-from afterword.privacy.state_keys import split_content
+from afterword.privacy.state_keys import CODE_OUTPUT, TOOL_ROLES, split_content
 
 FindSpeaker = Callable[[JsonObject], tuple[str, Role]]
 """Returns who speaks in a message with the role `user` or `assistant`, and whether that is a person or an agent."""
@@ -36,9 +35,6 @@ FindSpeaker = Callable[[JsonObject], tuple[str, Role]]
 _WITHOUT_WORDS = frozenset({"reasoning", "compaction", "item_reference"})
 """Items of the Responses API without words: thoughts and summaries, which are mostly encrypted, and references."""
 _SYSTEM_ROLES = frozenset({"system", "developer"})
-_TOOL_ROLES = frozenset({"tool", "function"})
-# A user proxy of v0.2 runs code by itself and sends the output under the person's name.
-_CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|failed)\)\s*Code output:")
 AGENT_NAME = "assistant"
 
 
@@ -74,7 +70,7 @@ def _read_message(message: JsonObject, log: ReadingLog, find_speaker: FindSpeake
         return _read_responses_item(message, log)
     if role in _SYSTEM_ROLES:
         return [_utterance(message, log, role, message_text(message.get("content"), log), Role.SYSTEM)]
-    if role in _TOOL_ROLES:
+    if role in TOOL_ROLES:
         return _read_results(message, log)
     log.skip_type(role)
     return ()
@@ -93,7 +89,7 @@ def _read_words(message: JsonObject, log: ReadingLog, find_speaker: FindSpeaker)
         yield _read_result(message, log, "tool", result.get("content"), result.get("tool_use_id"))
     text = message_text(parts.words, log)
     if text:
-        yield _utterance(message, log, source, text, Role.TOOL if _CODE_OUTPUT.match(text) else role)
+        yield _utterance(message, log, source, text, Role.TOOL if CODE_OUTPUT.match(text) else role)
     caller = source if role is Role.AGENT else "assistant"
     for call in parts.calls:
         function = {"name": call.get("name"), "arguments": call.get("input", {})}
