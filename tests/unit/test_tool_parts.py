@@ -139,9 +139,9 @@ def test_no_call_or_result_repeats_what_was_off_the_record(messages: list[dict[s
         assert OPENLY in shown
 
 
-def test_an_empty_message_does_not_end_what_is_off_the_record() -> None:
-    for empty in ("", " ", []):
-        assert "Sunrise" not in json.dumps(hidden(conversation(ASIDE, "Fine.", empty, "Clinic Sunrise.", OPENLY)))
+@pytest.mark.parametrize("empty", ["", " ", []])
+def test_an_empty_message_does_not_end_what_is_off_the_record(empty: str | list[Any]) -> None:
+    assert "Sunrise" not in json.dumps(hidden(conversation(ASIDE, "Fine.", empty, "Clinic Sunrise.", OPENLY)))
 
 
 @pytest.mark.parametrize(
@@ -182,3 +182,13 @@ def test_a_secret_that_is_told_beside_a_result_is_masked_in_turn_and_state() -> 
         state = conversation("Hello.", question, content)
         assert "4711" not in str(read_state(state).turns)
         assert "4711" not in json.dumps(Privacy().mask_state(state))
+
+
+def test_of_equal_words_only_those_that_were_forgotten_leave_a_state() -> None:
+    """A call that says them once counts once."""
+    said = "I hate quixtea."
+    state = conversation([{**CALL, "input": {"text": said}}], "Fine.", [words(said)])
+    blanking = StateBlanking(lambda text: text, [(said, "[forgotten]"), (said, said)], [])
+    shown = blank_saved_state(state, blanking.blank, blanking.without_pictures_if_emptied)["messages"]
+    assert shown[0]["content"][0]["input"] == {"text": "[forgotten]"}
+    assert shown[2]["content"] == [words(said)]

@@ -37,19 +37,26 @@ def blank_saved_state(
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, Mapping):
-        blanked = {
-            name: inner
-            if isinstance(inner, str) and name in NEVER_BLANKED
-            else blank_saved_state(inner, blank, blank_list)
-            for name, inner in value.items()
-        }
-        if is_tool_call(value):
-            blanked["input"] = _blanked_arguments(value.get("input"), blank)
+        blanked = {name: _blanked_entry(value, name, blank, blank_list) for name in value}
         is_changed = any(blanked.get(name) != value.get(name) for name in ("content", "contents", "text"))
         return without_application_data(blanked) if is_changed else blanked
     if isinstance(value, list):
         return blank_list(value, [blank_saved_state(inner, blank, blank_list) for inner in value])
     return value
+
+
+def _blanked_entry(
+    value: Mapping[str, Any],
+    name: str,
+    blank: Callable[[str], str],
+    blank_list: Callable[[list[Any], list[Any]], list[Any]],
+) -> Any:
+    inner = value[name]
+    if isinstance(inner, str) and name in NEVER_BLANKED:
+        return inner
+    if name == "input" and is_tool_call(value):
+        return _blanked_arguments(inner, blank)
+    return blank_saved_state(inner, blank, blank_list)
 
 
 def _blanked_arguments(arguments: Any, blank: Callable[[str], str]) -> Any:
