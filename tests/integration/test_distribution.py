@@ -170,7 +170,7 @@ def test_the_types_of_everything_that_can_be_imported_are_known(installed: Insta
     installed.install(f"[{EXTRAS}]")
     checker = Path(sys.executable).parent
     arguments = "--verifytypes", "afterword", "--ignoreexternal", "--outputjson"
-    # With 1 it says that a type is unknown. Its report names the symbols.
+    # The exit code 1 means that a type is unknown. The report names the symbols.
     output = installed.run("basedpyright", *arguments, program_folder=checker, expected_codes=(0, 1))
     report = json.loads(output)["typeCompleteness"]
     unknown = {symbol["name"] for symbol in report["symbols"] if symbol["isTypeAmbiguous"] or not symbol["isTypeKnown"]}

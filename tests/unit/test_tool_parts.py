@@ -1,4 +1,4 @@
-"""Calls and results of tools that are parts of a message are hidden, blanked and masked like their turns."""
+"""Calls and results of tools are hidden, blanked and masked in a saved state as in the turns read from it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CONVERSATIONS = {
 
 @pytest.mark.parametrize("state", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_a_state_hides_what_its_turns_hide(state: dict[str, Any]) -> None:
-    """A hidden call keeps its tool and has no arguments; every other turn has the same text in both."""
+    """The turns read from the hidden state are the hidden turns. Only a hidden call still names its tool there."""
     turns = hide_off_record(read_state(state).turns, MARKERS)
     from_state = read_state(hidden(state)).turns
     assert [turn.role for turn in from_state] == [turn.role for turn in turns]
@@ -141,7 +141,9 @@ def test_no_call_or_result_repeats_what_was_off_the_record(messages: list[dict[s
 
 @pytest.mark.parametrize("empty", ["", " ", []])
 def test_an_empty_message_does_not_end_what_is_off_the_record(empty: str | list[Any]) -> None:
-    assert "Sunrise" not in json.dumps(hidden(conversation(ASIDE, "Fine.", empty, "Clinic Sunrise.", OPENLY)))
+    answer = "Sunrise treats that, daily."  # it repeats no word of the aside, by which it would be hidden in any case
+    assert "Sunrise" not in json.dumps(hidden(conversation(ASIDE, "Fine.", empty, answer, OPENLY)))
+    assert "Sunrise" in json.dumps(hidden(conversation(ASIDE, "Fine.", OPENLY, answer, OPENLY)))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from afterword.privacy.state_keys import (
 
 _NO_WORDS = frozenset({"SystemMessage", "MemoryQueryEvent"})
 _WITHOUT_CONTENT = frozenset({"CodeExecutionEvent", "function_call", "function_call_output"})
-"""Types of messages of AutoGen and of the Responses API that hold the call or the result of a tool under other keys."""
+"""Messages of AutoGen and of the Responses API that hold a call or a result of a tool, but not under `content`."""
 _LONG = 20
 _FEWEST_REPEATED = 2
 _FEW_WORDS = 4
@@ -188,21 +188,22 @@ class _StateHiding:
         return value
 
     def _without_hidden_parts(self, message: Any, placeholders: _Placeholders) -> Any:
-        parts = split_content(message.get("content")) if placeholders.hide_something else None
-        if parts is not None and parts.are_of_tools:
-            shown = self.without_hidden(message)
-            rest = shown if placeholders.words is None else _replace_strings(shown, "", placeholders.words)
-            return {**rest, "content": list(_hidden_parts(shown["content"], placeholders))}
-        return self.without_hidden(message) if parts is None else _hidden_message(message, placeholders.words or HIDDEN)
+        if not placeholders.hide_something:
+            return self.without_hidden(message)
+        if not split_content(message.get("content")).are_of_tools:
+            return _hidden_message(message, placeholders.words or HIDDEN)
+        shown = self.without_hidden(message)
+        rest = shown if placeholders.words is None else _replace_strings(shown, "", placeholders.words)
+        return {**rest, "content": list(_hidden_parts(shown["content"], placeholders))}
 
     def _messages_with_placeholders(self, messages: list[Any]) -> Iterable[tuple[Any, _Placeholders]]:
-        """Yield each element of a list with its placeholders. What is no message has none."""
+        """Yield each element of a list with its placeholders. An element that is no message has none."""
         tracker = _OffRecordTracker(self._markers)
         for message in messages:
             yield message, self._placeholders(message, tracker) if _is_message(message) else _Placeholders()
 
     def _placeholders(self, message: Mapping[str, Any], tracker: _OffRecordTracker) -> _Placeholders:
-        """Follow the turns that are read from a message, in the same order: results of tools, words, calls of tools."""
+        """Return what replaces the parts of a message. The tracker gets its turns in order: results, words, calls."""
         parts = split_content(message.get("content"))
         results = [tracker.next_placeholder(_result_text(part), is_person=False) for part in parts.results]
         text, words = _message_text(message), None
@@ -244,7 +245,7 @@ def _words(message: Mapping[str, Any]) -> Any:
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, with what its calls of tools and their results say."""
+    """Return the text of a message, including its thought, the arguments of its tool calls, and results of tools."""
     if message.get("type") in _WITHOUT_CONTENT:
         return "\n".join(_strings(message))
     content = _words(message)
@@ -290,7 +291,7 @@ def _hidden_strings(message: Mapping[str, Any], placeholders: _Placeholders) -> 
 
 
 def _hidden_parts(content: list[Any], placeholders: _Placeholders) -> Iterable[Any]:
-    """Yield the parts of a message. A hidden call and its result keep their ids, so that they still belong together."""
+    """Yield the parts of a message. A hidden call and its result keep their ids, which connect them."""
     words, calls, results = placeholders.words, iter(placeholders.calls), iter(placeholders.results)
     for part in content:
         if is_tool_result(part):

@@ -218,7 +218,7 @@ class Masking:
 
     def _mask_object(self, value: Mapping[Any, Any], key: str, depth: int) -> dict[Any, Any]:
         was_in_tool_part = self._is_in_tool_part
-        # What a tool is asked or returns between a question and its answer is not the answer.
+        # A call or a result of a tool may stand between a question and its answer. It is not the answer.
         self._is_in_tool_part = was_in_tool_part or is_tool_call(value) or is_tool_result(value)
         masked = self._mask_entries(value, key, depth)
         self._is_in_tool_part = was_in_tool_part

@@ -46,7 +46,7 @@ CODE_OUTPUT = re.compile(r"\s{0,9}exitcode: -?\d{1,9} \(execution (?:succeeded|f
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """The content of a message: `words` without the calls and results of tools, which are parts of their own."""
+    """The content of a message: the calls of tools, the results of tools, and in `words` everything else."""
 
     words: Any
     calls: list[Mapping[str, Any]]
